@@ -53,6 +53,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
@@ -128,6 +129,8 @@ type Farm struct {
 	store   *store.Store
 	metrics *loop.Metrics
 	began   time.Time
+	// withdrawn has the claims that were taken back before the loop runs, and the loop adds to it.
+	withdrawn *checks.Withdrawn
 
 	mu        sync.Mutex
 	campaigns []*campaign // by number
@@ -159,7 +162,7 @@ func Open(o Options) (_ *Farm, err error) {
 	if err := folderOf(o.ProofFile); err != nil {
 		return nil, err
 	}
-	f := &Farm{options: o, began: time.Now()}
+	f := &Farm{options: o, began: time.Now(), withdrawn: checks.NewWithdrawn()}
 	var asked store.Campaign
 	given := o.Root.Board.Valid()
 	if given {

@@ -125,7 +125,7 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 // It goes through all of them before it returns a FalsePartsError, so that all such parts are taken back
 // at once and the farm need not come here again for each.
 func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact) error {
-	wrong := &checks.FalsePartsError{Why: "they cite what no part proves", Uncited: true}
+	wrong := &checks.FalsePartsError{Why: "they cite what no part proves", Lacks: map[proof.ID][]amazons.Key{}}
 	other := &checks.FalsePartsError{Why: "facts name them that they do not prove"}
 	known, proved, named := map[proof.ID]bool{}, map[proof.Citation]bool{}, map[proof.Citation]proof.ID{}
 	for len(todo) > 0 {
@@ -166,7 +166,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 				if _, met := named[q]; !met {
 					todo = append(todo, f)
 				}
-			} else if len(wrong.IDs) == 0 || wrong.IDs[len(wrong.IDs)-1] != id {
+			} else if wrong.Lacks[id] = append(wrong.Lacks[id], q.Key); len(wrong.Lacks[id]) == 1 {
 				wrong.IDs = append(wrong.IDs, id)
 			}
 		}

@@ -89,7 +89,9 @@ func (f *Farm) heal() error {
 		if err != nil {
 			return err
 		}
-		f.options.Log.Warn("facts were taken back", "campaign", c.about.Name, "parts", len(all), "facts", facts)
+		f.withdrawn.Add(c.about.Pool, facts[c.about.Pool], f.began)
+		f.options.Log.Warn("facts were taken back", "campaign", c.about.Name, "parts", len(all), "facts",
+			len(facts[c.about.Pool]))
 	}
 	return nil
 }

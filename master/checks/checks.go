@@ -22,7 +22,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
-	"time"
 
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/proof"
@@ -67,7 +66,6 @@ type Maker struct {
 	Party           trust.Party
 	Worker, Address string
 	Part            Part
-	At              time.Time // of its arrival
 }
 
 // Worker is somebody who may check parts.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
 
@@ -20,8 +21,8 @@ var (
 type FalsePartsError struct {
 	IDs []proof.ID
 	Why string
-	// Uncited says that they may hold, but cite what no part proves any more, or ever did.
-	Uncited bool
+	// Lacks has the positions that a part cites and no part proves, any more or ever. Such a part may hold.
+	Lacks map[proof.ID][]amazons.Key
 }
 
 // Error says how many.

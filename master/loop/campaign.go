@@ -203,9 +203,7 @@ func (h *Handle) Change(ctx context.Context, change store.Change) error {
 	if err != nil {
 		return err
 	}
-	reply := make(chan struct{}, 1)
-	_, err = await(ctx, l, changed{h.c, s, reply}, reply)
-	return err
+	return l.order(ctx, func() { l.changed(h.c, s) })
 }
 
 // alone waits until no other change of campaigns is on its way, so that the loop gets them in the order
@@ -236,19 +234,17 @@ func (l *Loop) Add(ctx context.Context, asked Asked) (*Handle, error) {
 	}
 	// From now on the facts are gathered that its tree, which is read from the store, may lack.
 	g := &gathering{pool: c.Pool}
-	begun := make(chan struct{}, 1)
-	if _, err := await(ctx, l, gather{g, begun}, begun); err != nil {
+	if err := l.order(ctx, func() { l.gather(g) }); err != nil {
 		return nil, err
 	}
 	name := c.Name
 	c, err = l.cfg.Campaigns.Grow(c.Number)
-	reply := make(chan struct{}, 1)
 	if err != nil {
-		_, _ = await(ctx, l, adopt{g, nil, reply}, reply)
+		_ = l.order(ctx, func() { l.gathered(g) })
 		return nil, fmt.Errorf("campaign %s is in the store and cannot be begun: %v", name, err)
 	}
 	n := newCampaign(c, l.cfg.Metrics)
-	if _, err := await(ctx, l, adopt{g, n, reply}, reply); err != nil {
+	if err := l.order(ctx, func() { l.gathered(g); l.adopt(n, g.list) }); err != nil {
 		return nil, err
 	}
 	return &Handle{n.About, l, n}, nil
@@ -261,17 +257,16 @@ type gathering struct {
 }
 
 // gather begins to collect facts, with those that are not in the store yet.
-type gather struct {
-	into *gathering
-	done chan struct{}
+func (l *Loop) gather(g *gathering) {
+	for _, p := range l.pending.persist {
+		l.collect(g, p)
+	}
+	l.gatherings = append(l.gatherings, g)
 }
 
-func (g gather) apply(l *Loop) {
-	for _, p := range l.pending.persist {
-		l.collect(g.into, p)
-	}
-	l.gatherings = append(l.gatherings, g.into)
-	g.done <- struct{}{}
+// gathered ends that.
+func (l *Loop) gathered(g *gathering) {
+	l.gatherings = slices.DeleteFunc(l.gatherings, func(o *gathering) bool { return o == g })
 }
 
 func (l *Loop) collect(g *gathering, p tree.Persist) {
@@ -280,32 +275,19 @@ func (l *Loop) collect(g *gathering, p tree.Persist) {
 	}
 }
 
-// adopt takes in a campaign, or none, with the facts that were collected.
-type adopt struct {
-	from     *gathering
-	campaign *campaign
-	done     chan struct{}
-}
-
-func (a adopt) apply(l *Loop) {
-	l.gatherings = slices.DeleteFunc(l.gatherings, func(g *gathering) bool { return g == a.from })
-	c := a.campaign
-	if c == nil {
-		return
-	}
+// adopt takes in a campaign, with the facts that its tree lacks.
+func (l *Loop) adopt(c *campaign, facts []proof.Fact) {
 	list := append(slices.Clone(l.campaigns()), c)
 	l.list.Store(&list)
 	l.ended = false
 	l.cfg.Log.Info("campaign added", "campaign", c.Name, "root", c.Root.String(), "priority", c.Priority, "share",
 		c.Share)
 	l.begun(c)
-	l.stepOf(c.Number, tree.PoolFacts{Facts: a.from.list})
+	l.stepOf(c.Number, tree.PoolFacts{Facts: facts})
 	if l.draining != nil {
 		l.stepOf(c.Number, tree.Drain{})
 	}
 }
-
-func (a adopt) reply(*Loop) { a.done <- struct{}{} }
 
 // begun puts a campaign under the scheduler.
 func (l *Loop) begun(c *campaign) {
@@ -317,15 +299,8 @@ func (l *Loop) begun(c *campaign) {
 	}
 }
 
-// changed brings the settings of a campaign as they are in the store now.
-type changed struct {
-	campaign *campaign
-	settings Settings
-	done     chan struct{}
-}
-
-func (m changed) apply(l *Loop) {
-	c, s := m.campaign, m.settings
+// changed gives a campaign its settings as they are in the store now.
+func (l *Loop) changed(c *campaign, s Settings) {
 	was := c.Settings
 	c.Settings = s
 	l.cfg.Log.Info("campaign changed", "campaign", c.Name, "priority", s.Priority, "share", s.Share, "paused", s.Paused,
@@ -336,8 +311,6 @@ func (m changed) apply(l *Loop) {
 	}
 	l.pauses()
 }
-
-func (m changed) reply(*Loop) { m.done <- struct{}{} }
 
 // pauses tells each tree whether it is to pause: the farm does, or the campaign.
 func (l *Loop) pauses() {

@@ -69,57 +69,37 @@ func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign,
 	case <-ctx.Done():
 		return
 	}
-	conclusion, err := c.Conclude(ctx, evidence,
-		func(state, why string, p Phase) { _ = l.post(ctx, report{c, state, why, p}) })
-	_ = l.post(ctx, concluded{c, conclusion, err, generation})
+	conclusion, err := c.Conclude(ctx, evidence, func(state, why string, p Phase) {
+		_ = l.do(ctx, func() { c.state, c.why, c.phase = state, why, p })
+	})
+	_ = l.do(ctx, func() {
+		if generation == c.generation { // otherwise its tree was made anew meanwhile
+			l.concluded(c, conclusion, err)
+		}
+	})
 }
 
-// report says how far a conclusion is.
-type report struct {
-	campaign   *campaign
-	state, why string
-	phase      Phase
-}
-
-func (r report) apply(*Loop) {
-	r.campaign.state, r.campaign.why, r.campaign.phase = r.state, r.why, r.phase
-}
-
-// concluded says how a conclusion ended.
-type concluded struct {
-	campaign   *campaign
-	conclusion Conclusion
-	err        error
-	generation int
-}
-
-// apply notes what About.Conclude says. Without room it is asked again when there is some.
-func (m concluded) apply(l *Loop) {
-	c := m.campaign
-	if m.generation != c.generation || errors.Is(m.err, checks.ErrRetracted) {
-		return // its tree was made anew meanwhile, or is about to be
-	}
-	if wrong := (*checks.FalsePartsError)(nil); errors.As(m.err, &wrong) &&
-		(c.Recheck != nil || errors.Is(m.err, ErrLost)) { // of workers of this process, lost parts alone
-		l.retract(c, wrong.IDs, m.err)
-		return
-	}
-	if errors.Is(m.err, store.ErrNoRoom) || disk.Crowded(m.err) {
-		l.halt(m.err)
+// concluded notes what About.Conclude says. Without room it is asked again when there is some.
+func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
+	wrong := (*checks.FalsePartsError)(nil)
+	switch {
+	case errors.Is(err, checks.ErrRetracted): // its tree is about to be made anew
+	case errors.As(err, &wrong) && (c.Recheck != nil || errors.Is(err, ErrLost)):
+		l.retract(c, wrong.IDs, err) // of workers of this process, lost parts alone
+	case errors.Is(err, store.ErrNoRoom) || disk.Crowded(err):
+		l.halt(err)
 		c.homeless, c.again = true, againTicks
-		return
+	case err != nil:
+		l.stop(c, err)
+	default:
+		c.conclusion, c.phase = &conclusion, Phase{}
+		c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
+		if !conclusion.Verified && conclusion.VerifiedBy == "" {
+			c.why = "the winner is known"
+		}
+		l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", conclusion.Winner, "certificate",
+			conclusion.File)
 	}
-	if m.err != nil {
-		l.stop(c, m.err)
-		return
-	}
-	c.conclusion, c.phase = &m.conclusion, Phase{}
-	c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
-	if !m.conclusion.Verified && m.conclusion.VerifiedBy == "" {
-		c.why = "the winner is known"
-	}
-	l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", m.conclusion.Winner, "certificate",
-		m.conclusion.File)
 }
 
 // stop ends a campaign because of something that a person has to look at.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -124,8 +125,8 @@ type Store interface {
 	SetStandings([]trust.Standing) error
 	// SetVerified notes who checked parts, and found that they hold.
 	SetVerified(ids []proof.ID, by string) error
-	// Retract takes out parts, and all facts that they prove. It returns the number of facts.
-	Retract(ids []proof.ID) (facts int, err error)
+	// Retract takes out parts, and all facts that they prove. It returns the positions of these, by pool.
+	Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err error)
 	// Room returns nil if there is room for more bytes, beside what is to stay free, and otherwise
 	// an error that wraps store.ErrNoRoom. Commit and PutCertificate return such errors as well where
 	// nothing was written for want of room.
@@ -159,6 +160,8 @@ type Config struct {
 	MaxWorkers int
 	// Limits bound what the loop keeps; tests make them small.
 	Limits Limits
+	// Withdrawn has the claims that were taken back before Run. Default: none.
+	Withdrawn *checks.Withdrawn
 
 	Ticks   <-chan time.Time // takes the place of a ticker of one Heartbeat; for virtual time
 	Now     func() time.Time // the clock for what people see. Default: time.Now
@@ -218,6 +221,7 @@ func (c *Config) complete() error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Withdrawn = cmp.Or(c.Withdrawn, checks.NewWithdrawn())
 	c.Metrics = cmp.Or(c.Metrics, NewMetrics(prometheus.NewRegistry()))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil

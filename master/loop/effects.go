@@ -92,6 +92,7 @@ func (l *Loop) stepFor(s *Session, serial uint64, number uint32, ev tree.Event, 
 func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []string) (short bool) {
 	p := &l.pending
 	var waits []schedule.Effect
+	old := false
 	for _, effect := range all {
 		switch e := effect.Effect.(type) {
 		case tree.Persist:
@@ -108,7 +109,7 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 			if e.Senseless {
 				l.senseless(e)
 			}
-			short = short || e.Short
+			short, old = short || e.Short, old || e.Old
 		case tree.Checked:
 			l.checked(e)
 		default:
@@ -116,7 +117,8 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 		}
 	}
 	if serial != 0 {
-		p.after = append(p.after, acknowledge{s, Ack{serial, trust.Clip(strings.Join(refused, "; "), trust.MaxWhy)}})
+		why := trust.Clip(strings.Join(refused, "; "), trust.MaxWhy)
+		p.after = append(p.after, acknowledge{s, Ack{Serial: serial, Refused: why, OldLease: old}})
 	}
 	for _, effect := range waits {
 		c := l.numbered(effect.Campaign)

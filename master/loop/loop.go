@@ -217,7 +217,9 @@ func (l *Loop) turn(batch []message, tick bool) error {
 	}
 	l.release()
 	for _, msg := range batch {
-		msg.apply(l)
+		if msg.apply != nil {
+			msg.apply()
+		}
 	}
 	if tick {
 		l.tick()
@@ -230,8 +232,8 @@ func (l *Loop) turn(batch []message, tick bool) error {
 		return err
 	}
 	for _, msg := range batch {
-		if r, ok := msg.(replier); ok {
-			r.reply(l)
+		if msg.reply != nil {
+			msg.reply()
 		}
 	}
 	over := l.allOver()

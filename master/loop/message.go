@@ -9,11 +9,9 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// message is what the loop has in its queue. It applies itself; a replier answers after the commit
-// of its turn.
-type message interface{ apply(*Loop) }
-
-type replier interface{ reply(*Loop) }
+// message is what the loop has in its queue. Both functions run in the goroutine of Run: apply in the turn that
+// takes the message, and reply after the commit of that turn. One of them may be nil.
+type message struct{ apply, reply func() }
 
 // post puts a message into the loop's queue. It waits while the queue is full: that is how fast
 // workers are slowed down.
@@ -28,16 +26,20 @@ func (l *Loop) post(ctx context.Context, msg message) error {
 	}
 }
 
-// question is answered after the commit of the turn in which it is read.
-type question struct{ answer func() }
+// do has the loop do something, and does not wait for it.
+func (l *Loop) do(ctx context.Context, what func()) error { return l.post(ctx, message{apply: what}) }
 
-func (question) apply(*Loop)     {}
-func (q question) reply(l *Loop) { q.answer() }
+// order has the loop do something, and returns once that is durable.
+func (l *Loop) order(ctx context.Context, what func()) error {
+	reply := make(chan struct{}, 1)
+	_, err := await(ctx, l, message{what, func() { reply <- struct{}{} }}, reply)
+	return err
+}
 
-// ask has the loop answer a question. The function runs in the goroutine of Run.
+// ask has the loop answer a question, which sees the state after a commit.
 func ask[T any](ctx context.Context, l *Loop, answer func() T) (T, error) {
 	reply := make(chan T, 1)
-	return await(ctx, l, question{func() { reply <- answer() }}, reply)
+	return await(ctx, l, message{reply: func() { reply <- answer() }}, reply)
 }
 
 // await posts a message and waits for its reply.
@@ -81,9 +83,10 @@ type Event struct {
 }
 
 // Post puts an event of a worker into the loop's queue.
-func (l *Loop) Post(ctx context.Context, e Event) error { return l.post(ctx, &e) }
+func (l *Loop) Post(ctx context.Context, e Event) error { return l.do(ctx, func() { l.takeEvent(&e) }) }
 
-func (e *Event) apply(l *Loop) {
+// takeEvent has the scheduler step for an event, or lets it wait while there is no room.
+func (l *Loop) takeEvent(e *Event) {
 	if !l.current(e) {
 		return // its stream was replaced; what was not acknowledged comes again
 	}
@@ -138,34 +141,27 @@ func (l *Loop) hear(e *Event, c *campaign) {
 	}
 }
 
-// command is an event of an operator, for all campaigns.
-type command struct {
-	event  tree.Event
-	answer chan View // of the first campaign
-}
-
-func (c command) apply(l *Loop) {
-	switch c.event.(type) {
-	case tree.Drain:
-		if l.draining == nil {
-			l.draining = ErrDrained
-		}
-		l.stepOf(0, c.event)
-	case tree.Pause:
-		l.paused = true
-	case tree.Resume:
-		l.paused = false // without room it goes on later
-	}
-	l.pauses()
-}
-
-func (c command) reply(l *Loop) { c.answer <- l.view(l.campaigns()[0]) }
-
 // Do carries out a tree.Pause, tree.Resume or tree.Drain for all campaigns, and returns what is known
 // of the first one then. It answers in the same turn, since a drain may end the loop.
 func (l *Loop) Do(ctx context.Context, ev tree.Event) (View, error) {
 	answer := make(chan View, 1)
-	return await(ctx, l, command{ev, answer}, answer)
+	return await(ctx, l, message{
+		apply: func() {
+			switch ev.(type) {
+			case tree.Drain:
+				if l.draining == nil {
+					l.draining = ErrDrained
+				}
+				l.stepOf(0, ev)
+			case tree.Pause:
+				l.paused = true
+			case tree.Resume:
+				l.paused = false // without room it goes on later
+			}
+			l.pauses()
+		},
+		reply: func() { answer <- l.view(l.campaigns()[0]) },
+	}, answer)
 }
 
 // Pause grants no new leases of any campaign, for as long as this master runs; running ones go on.

@@ -75,7 +75,7 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 	for _, e := range l.waiting {
 		e.Session.waiting = 0
 		e.waited = true
-		waited = append(waited, e)
+		waited = append(waited, message{apply: func() { l.takeEvent(e) }})
 	}
 	l.waiting = nil
 	return waited, nil

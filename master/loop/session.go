@@ -89,10 +89,12 @@ type Check struct {
 // NoWork says why there is no lease now.
 type NoWork struct{ Reason tree.NoWorkReason }
 
-// Ack says that a message is durable, and what was refused of it.
+// Ack says that a message is durable, and what was refused of it. OldLease says that it was a result of a lease
+// from before the start of this master.
 type Ack struct {
-	Serial  uint64
-	Refused string
+	Serial   uint64
+	Refused  string
+	OldLease bool
 }
 
 // Hold says that nothing is acknowledged until there is room on the disk, and why.
@@ -205,65 +207,54 @@ func (l *Loop) Session(ctx context.Context, token string) (*Session, error) {
 	return s, err
 }
 
-// attach connects a stream to its session. A stream the session had before is ended.
-type attach struct {
-	session *Session
-	link    *Link
-}
-
-// Attach says that the stream of a link has begun.
+// Attach says that the stream of a link has begun. A stream that the session had before is ended. A worker that comes
+// when all is over is told that it may leave.
 func (l *Loop) Attach(ctx context.Context, s *Session, link *Link) error {
-	return l.post(ctx, attach{s, link})
+	return l.post(ctx, message{
+		apply: func() { l.attach(s, link) },
+		reply: func() {
+			if l.ended && s.link == link {
+				l.sendFinished(s)
+			}
+		},
+	})
 }
 
-func (a attach) apply(l *Loop) {
-	s := a.session
+// attach connects a stream to its session.
+func (l *Loop) attach(s *Session, link *Link) {
 	if s.link != nil {
 		s.link.End(tell(ErrReplaced, "another stream of the same session took over"))
 	}
 	l.dropWaiting(s.Name)
-	s.link, s.ticks, s.last, s.joined = a.link, 0, l.cfg.Now(), true
+	s.link, s.ticks, s.last, s.joined = link, 0, l.cfg.Now(), true
 	l.stepOf(0, l.joining(s))
-}
-
-// reply tells a worker that comes when all is over that it may leave.
-func (a attach) reply(l *Loop) {
-	if l.ended && a.session.link == a.link {
-		l.sendFinished(a.session)
-	}
-}
-
-// detach says that a stream has ended.
-type detach struct {
-	session *Session
-	link    *Link
-	goodbye bool // the worker holds nothing any more
 }
 
 // Detach says that the stream of a link has ended; with goodbye the worker holds nothing any more. The
 // link is ended after the loop has answered what came before.
 func (l *Loop) Detach(s *Session, link *Link, goodbye bool) {
 	// The stream is over, so there is no context that could end the wait; the loop's end does.
-	_ = l.post(context.Background(), detach{s, link, goodbye})
+	_ = l.post(context.Background(), message{
+		apply: func() {
+			if s.link == link {
+				l.detach(s, goodbye)
+			}
+		},
+		reply: func() { link.End(nil) },
+	})
 }
 
-// apply forgets the stream. Leases live on for a while: a worker may come back and go on with them.
+// detach forgets the stream of a session. Leases live on for a while: a worker may come back and go on with them.
 // Its open requests are withdrawn (joining again does that), so that no lease is sent to nobody.
-func (d detach) apply(l *Loop) {
-	s := d.session
-	if s.link != d.link {
-		return
-	}
+func (l *Loop) detach(s *Session, goodbye bool) {
 	s.link = nil
-	if d.goodbye || s.quarantined {
+	if goodbye || s.quarantined {
 		l.forget(s)
 		return
 	}
 	s.ticks = 0
 	l.stepOf(0, l.joining(s))
 }
-
-func (d detach) reply(*Loop) { d.link.End(nil) }
 
 // joining is the event of a worker that is there.
 func (l *Loop) joining(s *Session) tree.Joined {

@@ -11,6 +11,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
 
@@ -19,38 +20,20 @@ import (
 // of those that are said to hold: so neither a maker nor a checker can lie for long. What a false part
 // proves is taken back, with all that rests on it.
 
-// wake is how long after a false part was taken back parts may still come that cite what it proved: their
-// makers did not know.
-const wake = 10 * time.Minute
-
 // calmShare spaces the times at which facts of a campaign are taken back. If one takes a second, the next
 // comes nine seconds later or after. So false parts, however many come, have a tenth of the master's time.
 // What is found false meanwhile is taken back together with the next ones.
 const calmShare = 9
 
-// lonelyTicks is how long an answer waits for any worker before the master checks by itself.
-const lonelyTicks = 30
-
 // ByMaster is the name of the master as the checker of a part.
 const ByMaster = "the master"
-
-// awaiting is an answer that waits for the checks of its parts.
-type awaiting struct {
-	campaign *campaign
-	left     map[proof.ID]bool
-	all      int
-	lonely   int // ticks without a worker
-	progress func(done, all int)
-	done     chan error
-}
 
 // verification is what the loop knows of checks.
 type verification struct {
 	queue    *checks.Queue
-	answers  []*awaiting
+	answers  checks.Answers
 	verified map[string][]proof.ID // by the name of who checked them, not in the store yet
 	disputed map[uint32]bool       // pools whose facts contradict each other
-	blamed   time.Time             // when a part was last taken back that was false
 	stale    bool                  // there may be checks to hand out: once for all messages of a turn
 	turn     chan struct{}         // one part at a time is checked by the master: each takes memory
 }
@@ -58,65 +41,43 @@ type verification struct {
 // Delivered says that a worker has brought a part, which is in the store, and whether the checker of this
 // machine has found that it holds.
 func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds bool) error {
-	return l.post(ctx, delivered{s, p, holds})
-}
-
-type delivered struct {
-	session *Session
-	part    checks.Part
-	holds   bool
-}
-
-func (d delivered) apply(l *Loop) {
-	c := l.numbered(d.part.Campaign)
-	if c == nil || c.Recheck == nil {
-		return
-	}
-	l.verification.queue.Delivered(checks.Maker{Party: d.session.Party, Worker: d.session.Name,
-		Address: d.session.Address, Part: d.part, At: l.cfg.Now()}, d.holds)
-	if d.holds {
-		l.holds(d.part.ID, ByMaster)
-	}
+	return l.do(ctx, func() {
+		c := l.numbered(p.Campaign)
+		if c == nil || c.Recheck == nil {
+			return
+		}
+		l.verification.queue.Delivered(checks.Maker{Party: s.Party, Worker: s.Name, Address: s.Address, Part: p}, holds)
+		if holds {
+			l.holds(p.ID, ByMaster)
+		}
+	})
 }
 
 // Verify has workers check parts that an answer of a campaign needs, and returns when all of them hold.
 // progress is called by the loop and must not wait. Errors: a checks.FalsePartsError is not among them: what is
 // false is taken back at once, and that is checks.ErrRetracted; checks.ErrLonely; ErrEnded; those of ctx.
 func (l *Loop) Verify(ctx context.Context, parts []checks.Part, progress func(done, all int)) error {
-	a := &awaiting{left: map[proof.ID]bool{}, all: len(parts), progress: progress, done: make(chan error, 1)}
 	if len(parts) == 0 {
 		return nil
 	}
-	for _, p := range parts {
-		a.left[p.ID] = true
-	}
-	err, failed := await(ctx, l, verify{parts, a}, a.done)
+	a := checks.NewAnswer(parts, progress)
+	err, failed := await(ctx, l, message{apply: func() {
+		for _, p := range parts {
+			l.verification.queue.Want(p)
+		}
+		l.verification.answers.Add(a, l.numbered(parts[0].Campaign).Pool)
+		l.verification.stale = true
+	}}, a.Done)
 	return errors.Join(err, failed)
 }
 
 // Check has the master itself check a part if two workers say different things of it.
-func (l *Loop) Check(ctx context.Context, p checks.Part) error { return l.post(ctx, doubtful{p}) }
-
-type doubtful struct{ part checks.Part }
-
-func (m doubtful) apply(l *Loop) {
-	if c := l.numbered(m.part.Campaign); c != nil && l.verification.queue.Doubt(m.part) {
-		l.recheck(c, m.part.ID, nil, false)
-	}
-}
-
-type verify struct {
-	parts []checks.Part
-	a     *awaiting
-}
-
-func (m verify) apply(l *Loop) {
-	m.a.campaign = l.numbered(m.parts[0].Campaign)
-	for _, p := range m.parts {
-		l.verification.queue.Want(p)
-	}
-	l.verification.answers = append(l.verification.answers, m.a)
-	l.verification.stale = true
+func (l *Loop) Check(ctx context.Context, p checks.Part) error {
+	return l.do(ctx, func() {
+		if c := l.numbered(p.Campaign); c != nil && l.verification.queue.Doubt(p) {
+			l.recheck(c, p.ID, nil, false)
+		}
+	})
 }
 
 // checkers returns the workers that may check parts.
@@ -162,15 +123,7 @@ func (l *Loop) tickChecks() {
 	for _, s := range l.crew.byToken {
 		connected = connected || s.link != nil
 	}
-	v.answers = slices.DeleteFunc(v.answers, func(a *awaiting) bool {
-		if a.lonely++; connected {
-			a.lonely = 0
-		}
-		if a.lonely > lonelyTicks {
-			a.done <- checks.ErrLonely
-		}
-		return a.lonely > lonelyTicks
-	})
+	v.answers.Tick(connected)
 	v.stale = true
 }
 
@@ -197,16 +150,11 @@ type Examined struct {
 
 // Examined tells the loop what a worker found.
 func (l *Loop) Examined(ctx context.Context, s *Session, e Examined) error {
-	return l.post(ctx, examined{s, e})
+	return l.do(ctx, func() { l.examined(s, e) })
 }
 
-type examined struct {
-	session *Session
-	Examined
-}
-
-func (m examined) apply(l *Loop) {
-	q, s := l.verification.queue, m.session
+func (l *Loop) examined(s *Session, m Examined) {
+	q := l.verification.queue
 	asked, counts := q.Answered(&s.checker, m.ID)
 	if !counts {
 		return // it came too late, or nobody asked
@@ -235,17 +183,7 @@ func (l *Loop) holds(id proof.ID, by string) {
 	v.queue.Done(id)
 	v.verified[by] = append(v.verified[by], id)
 	l.cfg.Metrics.partsVerified.Inc()
-	v.answers = slices.DeleteFunc(v.answers, func(a *awaiting) bool {
-		if !a.left[id] {
-			return false
-		}
-		delete(a.left, id)
-		a.progress(a.all-len(a.left), a.all)
-		if len(a.left) == 0 {
-			a.done <- nil
-		}
-		return len(a.left) == 0
-	})
+	v.answers.Holds(id)
 }
 
 // recheck has the master check a part itself, beside the loop and one after the other. said is what a
@@ -260,57 +198,46 @@ func (l *Loop) recheck(c *campaign, id proof.ID, by *Session, said bool) {
 		}
 		err := c.Recheck(ctx, id)
 		<-l.verification.turn
-		_ = l.post(ctx, rechecked{c, id, by, said, err})
+		_ = l.do(ctx, func() { l.rechecked(c, id, by, said, err) })
 	})
 }
 
-type rechecked struct {
-	campaign *campaign
-	id       proof.ID
-	by       *Session // who said so; nil: nobody
-	said     bool
-	err      error // nil: it holds
-}
-
-func (m rechecked) apply(l *Loop) {
+// rechecked notes what the master found about a part: with a nil error it holds.
+func (l *Loop) rechecked(c *campaign, id proof.ID, by *Session, said bool, err error) {
 	// The master has time for another part. After an error of its own it tries again with the next tick.
-	l.verification.stale = l.verification.stale || m.err == nil || errors.Is(m.err, ErrFalse)
-	if !l.verification.queue.Wanted(m.id) {
+	l.verification.stale = l.verification.stale || err == nil || errors.Is(err, ErrFalse)
+	if !l.verification.queue.Wanted(id) {
 		return // it was taken back meanwhile
 	}
 	switch {
-	case m.err == nil:
-		if m.by != nil && !m.said {
-			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", m.id))
+	case err == nil:
+		if by != nil && !said {
+			l.offend(by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", id))
 		}
-		l.holds(m.id, ByMaster)
-	case errors.Is(m.err, store.ErrNoCertificate): // it was removed, since nothing names it
-		l.verification.queue.Done(m.id)
-	case errors.Is(m.err, ErrFalse), errors.Is(m.err, ErrLost):
-		if m.by != nil && m.said && errors.Is(m.err, ErrFalse) {
-			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", m.id))
+		l.holds(id, ByMaster)
+	case errors.Is(err, store.ErrNoCertificate): // it was removed, since nothing names it
+		l.verification.queue.Done(id)
+	case errors.Is(err, ErrFalse), errors.Is(err, ErrLost):
+		if by != nil && said && errors.Is(err, ErrFalse) {
+			l.offend(by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", id))
 		}
-		l.retract(m.campaign, []proof.ID{m.id}, m.err)
+		l.retract(c, []proof.ID{id}, err)
 	case l.ctx.Err() == nil:
-		l.cfg.Log.Error("the master cannot check a part", "part", m.id, "error", m.err)
-		l.verification.queue.Owned(m.id)
+		l.cfg.Log.Error("the master cannot check a part", "part", id, "error", err)
+		l.verification.queue.Owned(id)
 	}
 }
 
-// retract takes back what parts prove and what rests on that. Their makers offend, unless the parts are
-// lost.
+// retract takes back what parts prove and what rests on that. Their makers offend, unless the parts are lost or cite
+// what was taken back before.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
-	uncited, v := (*checks.FalsePartsError)(nil), &l.verification
-	sure, woken := !errors.As(why, &uncited) || !uncited.Uncited, v.blamed.Add(wake)
-	if sure {
-		v.blamed = l.cfg.Now()
-	}
+	v, wrong := &l.verification, new(checks.FalsePartsError)
+	errors.As(why, &wrong)
 	for _, id := range ids {
 		m, known := v.queue.Maker(id)
-		if !known || !sure && m.At.Before(woken) || errors.Is(why, ErrLost) {
+		if !known || errors.Is(why, ErrLost) || l.cfg.Withdrawn.Excuses(c.Pool, wrong.Lacks[id], l.cfg.Now()) {
 			continue
 		}
-		v.blamed = l.cfg.Now()
 		l.cfg.Metrics.falseCertificates.Inc()
 		l.carryTrust(l.book.Offend(trust.Offence{Party: m.Party, Worker: m.Worker, Address: m.Address,
 			Kind: trust.FalseCertificate, Why: fmt.Sprintf("part %v: %v", id, why), Grave: true}, l.cfg.Now()))
@@ -332,59 +259,50 @@ func (l *Loop) takeBack(c *campaign) {
 	c.doubted, c.taking = nil, true
 	l.aside(func(ctx context.Context) {
 		all, err := c.Resting(ctx, ids)
-		_ = l.post(ctx, retracted{c, ids, all, err})
+		_ = l.do(ctx, func() { l.retracted(c, ids, all, err) })
 	})
 }
 
 // againAfter is how long the taking back of facts waits after an error that may pass.
 const againAfter = 10 * time.Second
 
-// retracted has the doubted parts of a pool, and as ids these parts with all parts that rest on them.
-type retracted struct {
-	campaign *campaign
-	doubted  []proof.ID
-	ids      []proof.ID
-	err      error
-}
-
-// apply removes the facts from the store, and has the trees of the pool grow anew from it. After an error it is tried
-// again, but where the store itself is damaged or has failed.
-func (m retracted) apply(l *Loop) {
-	began, facts, err := l.cfg.Now(), 0, m.err
+// retracted removes the facts of doubted parts of a pool, and of all parts that rest on them, from the store, and has
+// the trees of the pool grow anew from it. After an error it is tried again, but where the store itself is damaged or
+// has failed.
+func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
+	began, facts := l.cfg.Now(), map[uint32][]amazons.Key(nil)
 	if err == nil && l.pending.unwritten() {
 		err = l.commit()
 	}
 	if err == nil {
-		facts, err = l.store.Retract(m.ids)
+		facts, err = l.store.Retract(all)
 	}
 	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFailed) {
-		l.stop(m.campaign, fmt.Errorf("facts cannot be taken back: %w", err))
+		l.stop(of, fmt.Errorf("facts cannot be taken back: %w", err))
 		return
 	} else if err != nil {
-		l.cfg.Log.Error("facts cannot be taken back now", "campaign", m.campaign.Name, "error", err)
-		m.campaign.doubted = append(m.campaign.doubted, m.doubted...)
-		m.campaign.taking, m.campaign.calm = false, l.cfg.Now().Add(againAfter)
+		l.cfg.Log.Error("facts cannot be taken back now", "campaign", of.Name, "error", err)
+		of.doubted = append(of.doubted, doubted...)
+		of.taking, of.calm = false, l.cfg.Now().Add(againAfter)
 		return
 	}
-	l.cfg.Metrics.retractedFacts.Add(float64(facts))
-	v := &l.verification
-	for _, id := range m.ids {
+	v, count := &l.verification, 0
+	for pool, keys := range facts {
+		l.cfg.Withdrawn.Add(pool, keys, began)
+		count += len(keys)
+	}
+	l.cfg.Metrics.retractedFacts.Add(float64(count))
+	for _, id := range all {
 		v.queue.Done(id)
 		for by, list := range v.verified {
 			v.verified[by] = slices.DeleteFunc(list, func(other proof.ID) bool { return other == id })
 		}
 	}
-	v.answers = slices.DeleteFunc(v.answers, func(a *awaiting) bool {
-		if a.campaign.Pool != m.campaign.Pool {
-			return false
-		}
-		a.done <- checks.ErrRetracted
-		return true
-	})
-	l.cfg.Log.Warn("facts were taken back; the search goes on", "campaign", m.campaign.Name, "parts", len(m.ids),
-		"facts", facts)
+	v.answers.Retracted(of.Pool)
+	l.cfg.Log.Warn("facts were taken back; the search goes on", "campaign", of.Name, "parts", len(all),
+		"facts", count)
 	for _, c := range l.campaigns() {
-		if c.Pool == m.campaign.Pool && (c.Tree != nil || c.conclusion == nil) {
+		if c.Pool == of.Pool && (c.Tree != nil || c.conclusion == nil) {
 			l.regrow(c)
 		}
 	}
@@ -395,7 +313,7 @@ func (m retracted) apply(l *Loop) {
 		}
 	}
 	now := l.cfg.Now()
-	m.campaign.taking, m.campaign.calm = false, now.Add(calmShare*now.Sub(began))
+	of.taking, of.calm = false, now.Add(calmShare*now.Sub(began))
 }
 
 // regrow makes the tree of a campaign anew from what the store holds.
@@ -437,32 +355,27 @@ func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 			why := c.Recheck(ctx, id)
 			switch {
 			case errors.Is(why, ErrFalse), errors.Is(why, ErrLost):
-				_ = l.post(ctx, judged{c, []proof.ID{id}, why})
+				_ = l.do(ctx, func() { l.judged(c, []proof.ID{id}, why) })
 				return
 			case !errors.Is(why, store.ErrNoCertificate): // that is gone
 				err = why
 			}
 		}
-		_ = l.post(ctx, judged{c, nil, errors.Join(err, &ContradictionError{c.Text(e.Key), e})})
+		err = errors.Join(err, &ContradictionError{c.Text(e.Key), e})
+		_ = l.do(ctx, func() { l.judged(c, nil, err) })
 	})
 }
 
-// judged ends a dispute.
-type judged struct {
-	campaign *campaign
-	ids      []proof.ID // that do not hold
-	why      error
-}
-
-func (m judged) apply(l *Loop) {
-	delete(l.verification.disputed, m.campaign.Pool)
-	if len(m.ids) > 0 {
-		l.retract(m.campaign, m.ids, m.why)
+// judged ends a dispute: these parts do not hold, or the campaigns of the pool stop.
+func (l *Loop) judged(of *campaign, ids []proof.ID, why error) {
+	delete(l.verification.disputed, of.Pool)
+	if len(ids) > 0 {
+		l.retract(of, ids, why)
 		return
 	}
 	for _, c := range l.campaigns() {
-		if c.Pool == m.campaign.Pool {
-			l.stop(c, m.why)
+		if c.Pool == of.Pool {
+			l.stop(c, why)
 		}
 	}
 }

@@ -122,12 +122,14 @@ func (s *rigStore) SetVerified(ids []proof.ID, by string) error {
 	return nil
 }
 
-func (s *rigStore) Retract(ids []proof.ID) (facts int, err error) {
-	for _, c := range s.all() {
-		n, err := c.own.Retract(ids)
-		if facts += n; err != nil {
-			return facts, err
+func (s *rigStore) Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err error) {
+	facts = map[uint32][]amazons.Key{}
+	for i, c := range s.all() {
+		own, err := c.own.Retract(ids)
+		if err != nil {
+			return nil, err
 		}
+		facts[uint32(i+1)] = own[1]
 	}
 	return facts, nil
 }

@@ -203,16 +203,22 @@ func (s *memory) SetVerified(ids []proof.ID, _ string) error {
 	return errors.Join(s.fail, s.room)
 }
 
-func (s *memory) Retract(ids []proof.ID) (facts int, err error) {
+func (s *memory) Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
 		delete(s.certificates, id)
 	}
-	before := len(s.facts)
-	s.facts = slices.DeleteFunc(s.facts, func(f proof.Fact) bool { return slices.Contains(ids, f.Certificate) })
+	facts = map[uint32][]amazons.Key{}
+	s.facts = slices.DeleteFunc(s.facts, func(f proof.Fact) bool {
+		gone := slices.Contains(ids, f.Certificate)
+		if gone {
+			facts[1] = append(facts[1], f.Key)
+		}
+		return gone
+	})
 	s.contra = nil
-	return before - len(s.facts), nil
+	return facts, nil
 }
 
 func (s *memory) CertificateFor(n uint32, id [32]byte) (io.ReaderAt, int64, error) {
@@ -733,8 +739,8 @@ func TestRefused(t *testing.T) {
 		t.Error("the result of an unknown lease is taken")
 	}
 	w.send(result(2, &farmv1.Lease{Id: l.GetId(), Epoch: l.GetEpoch() + 5, Key: l.GetKey()}, 0))
-	if a := w.ack(2); a.GetRefused() == "" {
-		t.Error("the result of another epoch is taken")
+	if a := w.ack(2); a.GetRefused() == "" || a.GetOldLease() {
+		t.Errorf("the result of an epoch that has not begun: %v", a)
 	}
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 3,
 		Facts: []*farmv1.Fact{fact(b.root, won, proof.ID{7})}}}})
@@ -851,8 +857,8 @@ func TestRestart(t *testing.T) {
 	}
 	// A result of a lease from before the restart: refused, but its fact is as good as ever.
 	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
-	if a := w.ack(1); a.GetRefused() == "" {
-		t.Error("a result of another epoch is taken")
+	if a := w.ack(1); a.GetRefused() == "" || !a.GetOldLease() {
+		t.Errorf("a result of an old lease: %v", a)
 	}
 	if err := <-b.ended; err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -201,32 +202,47 @@ func TestPassingErrors(t *testing.T) {
 	})
 }
 
-// TestUnderWay has a part arrive a minute after facts were taken back that it cites. Its maker could not know, whenever
-// somebody looks at the part.
+// TestUnderWay has parts arrive after a claim was taken back that they cite. Their makers could not know, for a day:
+// so long they may have been away. Who cites what was never proved has no excuse.
 func TestUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, of := newMemory(), map[proof.ID]error{}
 		b := start(t, s, func(c *settings) {
-			c.Campaigns = anew{c: c, s: s}
+			c.Campaigns, c.Heartbeat = anew{c: c, s: s}, time.Minute
 			c.recheck = func(_ context.Context, id proof.ID) error { return of[id] }
 			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
 		})
 		defer b.kill()
-		uncited := fmt.Errorf("%w: %w", loop.ErrFalse, &checks.FalsePartsError{Uncited: true})
+		keyOf := func(move int) amazons.Key {
+			p := b.at.After(b.at.State().Moves(nil)[move])
+			return p.State().CanonicalKey(p.Board)
+		}
 		for i, c := range []struct {
 			worker string
-			wait   time.Duration // until somebody looks
-			why    error
-		}{{"liar", 0, loop.ErrFalse}, {"under way", time.Hour, uncited}, {"an hour later", 0, uncited}} {
-			p := b.at.After(b.at.State().Moves(nil)[i])
-			data := certificate(claim(p.State().CanonicalKey(p.Board), eval.Lost))
+			wait   time.Duration // before it comes
+			lacks  []int         // moves to the positions that its part cites and nothing proves; nil: it is a lie
+		}{
+			{"liar", 0, nil}, {"an hour away", time.Hour, []int{0}}, {"never proved", 0, []int{0, 20}},
+			{"cites one under way", 20 * time.Hour, []int{1}}, {"two days later", 28 * time.Hour, []int{0}},
+		} {
+			time.Sleep(c.wait)
+			w := &worker{b: b, session: b.join(c.worker)}
+			data := certificate(claim(keyOf(i), eval.Lost))
 			id := proof.IDOf(data)
-			of[id] = c.why
-			time.Sleep(time.Minute)
-			if _, err := (&worker{b: b, session: b.join(c.worker)}).upload(data); err != nil {
+			lacks := map[proof.ID][]amazons.Key{}
+			for _, move := range c.lacks {
+				lacks[id] = append(lacks[id], keyOf(move))
+			}
+			if of[id] = loop.ErrFalse; c.lacks != nil {
+				of[id] = fmt.Errorf("%w: %w", loop.ErrFalse, &checks.FalsePartsError{Lacks: lacks})
+			}
+			if _, err := w.upload(data); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(c.wait)
+			if err := s.Commit([]tree.Persist{{Campaign: 1,
+				Facts: []proof.Fact{{Key: keyOf(i), Verdict: eval.Lost, Certificate: id}}}}, nil); err != nil {
+				t.Fatal(err)
+			}
 			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -238,8 +254,9 @@ func TestUnderWay(t *testing.T) {
 		for _, q := range b.quarantines() {
 			names = append(names, q.Party.Name)
 		}
-		if slices.Sort(names); !slices.Equal(names, []string{"an hour later", "liar"}) {
-			t.Errorf("in quarantine are %q", names)
+		slices.Sort(names)
+		if want := []string{"liar", "never proved", "two days later"}; !slices.Equal(names, want) {
+			t.Errorf("in quarantine are %q, want %q", names, want)
 		}
 	})
 }

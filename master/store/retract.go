@@ -100,11 +100,11 @@ func (s *Store) eachFact(tx *bbolt.Tx, f func(pool uint32, fact proof.Fact)) err
 }
 
 // Retract removes certificates and, in the same transaction, all facts that name them, in all pools,
-// and what was said of contradictions in these pools. Tree positions stay. It returns the number of the
-// facts. A certificate that is not there is passed over. Errors: as of Commit.
-func (s *Store) Retract(ids []proof.ID) (facts int, err error) {
+// and what was said of contradictions in these pools. Tree positions stay. It returns the positions of the
+// facts, by pool. A certificate that is not there is passed over. Errors: as of Commit.
+func (s *Store) Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err error) {
 	if facts, err = s.removeParts(ids, true); err != nil {
-		return 0, fmt.Errorf("retract certificates: %w", err)
+		return nil, fmt.Errorf("retract certificates: %w", err)
 	}
 	return facts, nil
 }
@@ -119,9 +119,8 @@ func (s *Store) RemoveParts(ids []proof.ID) error {
 }
 
 // removeParts removes certificates with the facts that name them, or refuses where there are such.
-func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err error) {
+func (s *Store) removeParts(ids []proof.ID, withFacts bool) (named map[uint32][]amazons.Key, err error) {
 	var gone map[proof.ID]record.Certificate
-	var named map[uint32][]amazons.Key
 	var stops []uint32
 	err = s.do(&request{
 		records: len(ids),
@@ -134,6 +133,7 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 			for _, c := range gone {
 				pools[c.Pool] = withFacts
 			}
+			facts := 0
 			for pool, keys := range named {
 				facts += len(keys)
 				pools[pool] = true
@@ -176,10 +176,10 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 		},
 	})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	s.dropParts(maps.Keys(gone))
-	return facts, nil
+	return named, nil
 }
 
 // naming returns the positions of the facts that name one of the certificates, by pool.

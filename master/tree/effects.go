@@ -137,6 +137,8 @@ type Refused struct {
 	Worker string
 	Lease  LeaseID // 0: none
 	Why    string
+	// Old says that the lease is from before the master's start.
+	Old bool
 	// Foreign says that the lease is another worker's, or was never granted: a sound worker does not
 	// name it.
 	Foreign bool

@@ -18,7 +18,7 @@ func (t *Tree) result(e Result) {
 	l := t.leaseOf(e.Worker, e.Lease, e.Epoch)
 	switch {
 	case e.Epoch != t.epoch:
-		t.refuse(e.Worker, e.Lease, "lease is of another epoch")
+		t.emit(Refused{Worker: e.Worker, Lease: e.Lease, Why: "lease is of another epoch", Old: e.Epoch < t.epoch})
 	case t.foreign(e.Worker, e.Lease, e.Epoch):
 		t.refuseForeign(e.Worker, e.Lease)
 	case l == nil:

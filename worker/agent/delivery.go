@@ -149,9 +149,6 @@ func (m *Machine) masterFull(reason string) {
 	}
 }
 
-// oldLease is how a master refuses the result of a lease from before its start (master/tree/result.go).
-const oldLease = "lease is of another epoch"
-
 // acknowledged drops a parcel that the master has, or has refused for good.
 func (m *Machine) acknowledged(ack *farmv1.Ack) {
 	m.toldFull = 0
@@ -165,7 +162,7 @@ func (m *Machine) acknowledged(ack *farmv1.Ack) {
 	switch {
 	case ack.GetRefused() != "":
 		m.c.Stats.Refused.Add(1)
-		if ack.GetRefused() == oldLease {
+		if ack.GetOldLease() {
 			m.c.Log.Info("the master was started anew: this lease has ended, and what was proved is kept", "serial",
 				p.serial)
 			break

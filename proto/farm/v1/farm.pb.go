@@ -1733,7 +1733,8 @@ func (x *Check) GetOutlineSha256() []byte {
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serial        uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"`
-	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // empty: accepted; otherwise why not (it need not be sent again)
+	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`                    // empty: accepted; otherwise why not (it need not be sent again)
+	OldLease      bool                   `protobuf:"varint,3,opt,name=old_lease,json=oldLease,proto3" json:"old_lease,omitempty"` // with refused: the lease of the result ended when the master started anew; what was proved is kept
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1780,6 +1781,13 @@ func (x *Ack) GetRefused() string {
 		return x.Refused
 	}
 	return ""
+}
+
+func (x *Ack) GetOldLease() bool {
+	if x != nil {
+		return x.OldLease
+	}
+	return false
 }
 
 // NoWork answers Ready when nothing can be leased now. The Ready stays open: a lease follows as soon as there is one.
@@ -4303,10 +4311,11 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x10\n" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12%\n" +
-	"\x0eoutline_sha256\x18\x05 \x01(\fR\routlineSha256\"7\n" +
+	"\x0eoutline_sha256\x18\x05 \x01(\fR\routlineSha256\"T\n" +
 	"\x03Ack\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x18\n" +
-	"\arefused\x18\x02 \x01(\tR\arefused\" \n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\x12\x1b\n" +
+	"\told_lease\x18\x03 \x01(\bR\boldLease\" \n" +
 	"\x06NoWork\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1e\n" +
 	"\x04Hold\x12\x16\n" +

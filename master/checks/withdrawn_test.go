@@ -1,0 +1,86 @@
+package checks
+
+import (
+	"testing"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+)
+
+func TestWithdrawn(t *testing.T) {
+	w, at := NewWithdrawn(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	keys := func(from, to uint64) (list []amazons.Key) {
+		for a := from; a < to; a++ {
+			list = append(list, amazons.Key{A: a})
+		}
+		return list
+	}
+	w.Add(1, keys(0, 5), at)
+	for _, c := range []struct {
+		name  string
+		pool  uint32
+		lacks []amazons.Key
+		after time.Duration
+		want  bool
+	}{
+		{"all were taken back", 1, keys(1, 4), time.Hour, true},
+		{"one never was", 1, keys(3, 6), time.Hour, false},
+		{"in another pool", 2, keys(1, 4), time.Hour, false},
+		{"long ago", 1, keys(1, 4), 25 * time.Hour, false},
+		{"lacks nothing", 1, nil, time.Hour, false},
+	} {
+		if got := w.Excuses(c.pool, c.lacks, at.Add(c.after)); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	// Old ones make room for others, and where there is none everything is excused for a day.
+	at = at.Add(25 * time.Hour)
+	w.Add(1, keys(10, maxWithdrawn+10), at)
+	if len(w.at) != maxWithdrawn || w.Excuses(1, keys(0, 1), at) || !w.Excuses(1, keys(10, 11), at) {
+		t.Errorf("%d are remembered", len(w.at))
+	}
+	w.Add(1, keys(0, 1), at)
+	for hours, want := range map[time.Duration]bool{23: true, 25: false} {
+		if got := w.Excuses(1, keys(1, 2), at.Add(hours*time.Hour)); got != want || len(w.at) > 0 {
+			t.Errorf("%d hours after too many: %v, %d are remembered", hours, got, len(w.at))
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	var l Answers
+	told := 0
+	parts := []Part{{ID: [32]byte{1}}, {ID: [32]byte{2}}}
+	answer := func(pool uint32) *Answer {
+		a := NewAnswer(parts, func(done, all int) { told = 10*done + all })
+		l.Add(a, pool)
+		return a
+	}
+	ended := func(a *Answer) bool { return len(a.Done) > 0 }
+
+	first, other := answer(1), answer(2)
+	l.Holds(parts[0].ID)
+	l.Holds(parts[0].ID)
+	if told != 12 || ended(first) {
+		t.Fatalf("told %d after one part of two", told)
+	}
+	l.Retracted(2)
+	l.Holds(parts[1].ID)
+	if err := <-other.Done; err != ErrRetracted || told != 22 {
+		t.Errorf("facts were taken back: %v, told %d", err, told)
+	}
+	if err := <-first.Done; err != nil {
+		t.Errorf("all hold: %v", err)
+	}
+
+	lonely := answer(1)
+	for tick := range 3 * lonelyTicks {
+		l.Tick(tick == lonelyTicks) // a worker comes and goes
+		if now := tick > 2*lonelyTicks; now != ended(lonely) {
+			t.Fatalf("tick %d: ended is %v", tick, !now)
+		}
+	}
+	if err := <-lonely.Done; err != ErrLonely {
+		t.Errorf("without workers: %v", err)
+	}
+}
