@@ -53,6 +53,8 @@ const (
 	// maxOwn is how many parts that no worker can check now the master takes for itself: it checks one at a time, and
 	// the others may find a worker before their turn.
 	maxOwn = 2
+	// maxLooks is at how many parts it looks for these while all workers are busy; it comes to the others later.
+	maxLooks = 1024
 	// firstRest is how long a party rests that failed to check a part; twice as long each time, up
 	// to lastRest: an hour.
 	firstRest, lastRest = 60, 3600
@@ -249,19 +251,60 @@ func (q *Queue) Done(id proof.ID) {
 // Wanted reports whether a part is to be checked.
 func (q *Queue) Wanted(id proof.ID) bool { return q.checks[id] != nil }
 
+// bench has the workers of a party that can take a part, those with the fewest first.
+type bench struct {
+	party trust.Party
+	free  []*Worker
+}
+
+// take returns the first worker, with one more part to check.
+func (b *bench) take() *Worker {
+	w := b.free[0]
+	b.free = b.free[1:]
+	if w.busy++; w.busy < atOnce {
+		b.free = append(b.free, w)
+	}
+	return w
+}
+
+// benches returns all parties of workers, those with a worker that has nothing to check first.
+func benches(present []*Worker) (all []*bench) {
+	of := map[trust.Party]*bench{}
+	for _, w := range slices.SortedFunc(slices.Values(present), func(a, b *Worker) int {
+		return cmp.Or(cmp.Compare(a.busy, b.busy), cmp.Compare(a.Name, b.Name))
+	}) {
+		b := of[w.Party]
+		if b == nil {
+			b = &bench{party: w.Party}
+			of[w.Party], all = b, append(all, b)
+		}
+		if w.busy < atOnce {
+			b.free = append(b.free, w)
+		}
+	}
+	return all
+}
+
+// able returns the parties with a worker that can take a part.
+func able(list []*bench) (free []*bench) {
+	for _, b := range list {
+		if len(b.free) > 0 {
+			free = append(free, b)
+		}
+	}
+	return free
+}
+
 // Assign hands out checks: those that an answer waits for first, each to one of another party than its
 // maker's, if there is another. present are all workers that are there.
 func (q *Queue) Assign(present []*Worker) (tasks []Task) {
-	parties := Parties(present)
-	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool {
-		return w.busy >= atOnce || q.of(w.Party).rests > q.now
-	})
-	slices.SortFunc(free, func(a, b *Worker) int { return cmp.Compare(a.Name, b.Name) })
+	all := benches(present)
+	parties, free := len(all), able(all)
 	// Two passes: parts for which an answer waits, and then samples. A sample is worth something
 	// only if another party looks at it, so it waits where one party owns all workers. A part that
 	// an answer waits for does not: then any worker will do, and the master takes it where none
 	// can.
-	own := 0
+	own, looked := 0, 0
 	q.alone = parties < 2
 	for _, c := range q.order {
 		if c.own {
@@ -270,16 +313,20 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 	}
 	for _, sample := range []bool{false, true} {
 		for _, c := range q.order {
-			if c.sample != sample || c.own || sample && parties < 2 || !q.open(c) {
+			if c.sample != sample || c.own || sample && q.alone || !q.open(c) {
 				continue
 			}
-			if w := q.best(c, free, parties); w != nil {
+			if b := q.best(c, free, parties); b != nil {
+				w := b.take()
 				c.by = append(c.by, turn{w, q.now})
-				if w.busy++; w.busy >= atOnce {
-					free = slices.DeleteFunc(free, func(o *Worker) bool { return o == w })
-				}
 				tasks = append(tasks, Task{c.Part, w})
-			} else if !sample && len(present) > 0 && own < maxOwn && !q.hopeful(c, present, parties) {
+				free = able(free)
+				continue
+			}
+			if looked++; len(free) == 0 && (own >= maxOwn || looked > maxLooks) {
+				break
+			}
+			if !sample && parties > 0 && own < maxOwn && !q.hopeful(c, all) {
 				own++
 				c.own = true
 				tasks = append(tasks, Task{c.Part, nil})
@@ -290,32 +337,26 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 }
 
 // Parties returns how many parties workers are of.
-func Parties(of []*Worker) int {
-	parties := map[trust.Party]bool{}
-	for _, w := range of {
-		parties[w.Party] = true
-	}
-	return len(parties)
-}
+func Parties(of []*Worker) int { return len(benches(of)) }
 
 // open reports whether one more worker is to be asked: nobody was, or an answer waits for too long.
 func (q *Queue) open(c *check) bool {
 	return len(c.by) == 0 || len(c.by) == 1 && !c.sample && q.now-c.by[0].since > haste+int(c.Size/bytesPerTick/4)
 }
 
-// may reports whether a worker may check a part.
-func (q *Queue) may(c *check, w *Worker, parties int) bool {
+// may reports whether workers of a party may check a part, where there are so many parties.
+func (q *Queue) may(c *check, p trust.Party, parties int) bool {
 	m, known := q.makers[c.ID]
-	return (!known || parties == 1 || m.Party != w.Party) && !c.tried[w.Party] && q.of(w.Party).rests <= q.now &&
-		!slices.ContainsFunc(c.by, func(t turn) bool { return t.by.Party == w.Party })
+	return (!known || parties == 1 || m.Party != p) && !c.tried[p] && q.of(p).rests <= q.now &&
+		!slices.ContainsFunc(c.by, func(t turn) bool { return t.by.Party == p })
 }
 
-// best returns the worker with the fewest parts to check that may check one, nil if there is none. It
-// looks no further than the first that has none: there may be thousands.
-func (q *Queue) best(c *check, free []*Worker, parties int) (best *Worker) {
-	for _, w := range free {
-		if (best == nil || w.busy < best.busy) && q.may(c, w, parties) {
-			if best = w; w.busy == 0 {
+// best returns where the worker with the fewest parts to check is that may check one, nil if there is none. It
+// looks no further than the first that has none.
+func (q *Queue) best(c *check, free []*bench, parties int) (best *bench) {
+	for _, b := range free {
+		if (best == nil || b.free[0].busy < best.free[0].busy) && q.may(c, b.party, parties) {
+			if best = b; b.free[0].busy == 0 {
 				break
 			}
 		}
@@ -324,8 +365,8 @@ func (q *Queue) best(c *check, free []*Worker, parties int) (best *Worker) {
 }
 
 // hopeful reports whether a worker will come to a part: one that is busy with others now.
-func (q *Queue) hopeful(c *check, present []*Worker, parties int) bool {
-	return slices.ContainsFunc(present, func(w *Worker) bool { return q.may(c, w, parties) })
+func (q *Queue) hopeful(c *check, all []*bench) bool {
+	return slices.ContainsFunc(all, func(b *bench) bool { return q.may(c, b.party, len(all)) })
 }
 
 // Answered notes that a worker has answered, and returns the part that it was asked for. counts says whether the

@@ -297,3 +297,29 @@ func TestSpots(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkAssign has many parts wait for an answer: of a party that has nearly all workers, and where all workers are
+// busy.
+func BenchmarkAssign(b *testing.B) {
+	for _, others := range []int{10, 1000} {
+		b.Run(fmt.Sprint(others), func(b *testing.B) {
+			f := &farm{Queue: NewQueue()}
+			for i := range 1000 + others {
+				party := "maker"
+				if i >= 1000 {
+					party = fmt.Sprint("other", i)
+				}
+				f.present = append(f.present, &Worker{Name: fmt.Sprint(party, i), Party: trust.Party{Name: party}})
+			}
+			for n := range 60_000 {
+				f.part(n)
+			}
+			for range atOnce {
+				f.Assign(f.present)
+			}
+			for b.Loop() {
+				f.Assign(f.present)
+			}
+		})
+	}
+}

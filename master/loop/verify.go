@@ -119,11 +119,7 @@ func (l *Loop) tickChecks() {
 	for _, c := range l.campaigns() {
 		l.takeBack(c)
 	}
-	connected := false
-	for _, s := range l.crew.byToken {
-		connected = connected || s.link != nil
-	}
-	v.answers.Tick(connected)
+	v.answers.Tick(len(l.checkers()) > 0)
 	v.stale = true
 }
 
