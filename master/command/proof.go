@@ -226,7 +226,7 @@ func proofExportCommand() *cobra.Command {
   master proof export 5x5.proof --format plain > 5x5.plain`,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if format == "plain" {
-				return exportPlain(c, &source, args)
+				return exportPlain(ctx, c, &source, args)
 			}
 			standard, ok := standardPositions[format]
 			if !ok {
@@ -274,12 +274,10 @@ func proofExportCommand() *cobra.Command {
 }
 
 // exportPlain writes the whole of a proof: the machine-checked checker has no use for less.
-func exportPlain(c *cobra.Command, source *proofSource, args []string) error {
+func exportPlain(ctx context.Context, c *cobra.Command, source *proofSource, args []string) error {
 	if len(args) != 1 || source.store != "" || c.Flags().Changed("depth") || c.Flags().Changed("positions") {
 		return cli.Usagef("--format plain writes a whole proof: give one FILE, and none of --store, --depth, " +
 			"--positions")
 	}
-	ctx, _, stop := cli.Signals(c.Context())
-	defer stop()
 	return proof.WritePlain(ctx, c.OutOrStdout(), args[0])
 }

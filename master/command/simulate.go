@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,13 +45,13 @@ func simulateCommand() *cobra.Command {
 		Example: `  master simulate 4x5 --workers 1,4,16,64,256 --scale 1000 --initial-budget 200000 \
     --delay 20ms --svg 4x5.svg`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if err := f.validate(c.ErrOrStderr(), args[0]); err != nil {
 				return err
 			}
 			f.name = cmp.Or(f.name, strings.Join(append(args, f.moves...), " "))
-			return f.start(c)
-		},
+			return f.start(ctx, c)
+		}),
 	}
 	x, flags := &f.config, c.Flags()
 	flags.StringArrayVar(&f.moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
@@ -123,7 +124,7 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 }
 
 // start runs the farms and prints their curve.
-func (f *simulateFlags) start(cmd *cobra.Command) error {
+func (f *simulateFlags) start(ctx context.Context, cmd *cobra.Command) error {
 	kept := new(simulate.Record)
 	if f.record != "" {
 		var err error
@@ -131,8 +132,6 @@ func (f *simulateFlags) start(cmd *cobra.Command) error {
 			return fmt.Errorf("open record: %w", err)
 		}
 	}
-	ctx, _, stop := cli.Signals(cmd.Context())
-	defer stop()
 	curve, err := simulate.Draw(ctx, f.config, f.workers, kept, func(c simulate.Curve) {
 		r := c.Runs[len(c.Runs)-1]
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d workers: efficiency %.3f, %s", r.Workers, simulate.Efficiency(c.Runs[0], r),

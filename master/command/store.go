@@ -56,10 +56,7 @@ func storeCommand() *cobra.Command {
 
 // watched runs f with a status line that says how far it is, until a signal ends it, and returns
 // what f returns, with the seconds that it took.
-func watched[T any](c *cobra.Command, f func(ctx context.Context, progress store.Progress) (T, error)) (T, float64,
-	error) {
-	ctx, _, stop := cli.Signals(c.Context())
-	defer stop()
+func watched[T any](ctx context.Context, c *cobra.Command, f func(store.Progress) (T, error)) (T, float64, error) {
 	var text atomic.Pointer[string]
 	line := cli.NewStatusLine(c.ErrOrStderr())
 	hide := line.Show(ctx, func() string {
@@ -70,7 +67,7 @@ func watched[T any](c *cobra.Command, f func(ctx context.Context, progress store
 	})
 	defer hide()
 	began, last := time.Now(), time.Time{}
-	result, err := f(ctx, func(part string, done, total int64) {
+	result, err := f(func(part string, done, total int64) {
 		if time.Since(last) < cli.TerminalPeriod/2 {
 			return
 		}
@@ -97,8 +94,8 @@ func storeCheck() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
-		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+		r, seconds, err := watched(ctx, c, func(progress store.Progress) (store.Report, error) {
 			return store.CheckFile(ctx, args[0], progress)
 		})
 		if err != nil {
@@ -112,7 +109,7 @@ func storeCheck() *cobra.Command {
 			return cli.As(cli.ErrVerification, errors.Join(bad, err))
 		}
 		return err
-	}
+	})
 	return c
 }
 
@@ -146,12 +143,12 @@ func storeBackup() *cobra.Command {
 		Args:  cobra.RangeArgs(1, 2),
 	}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		if evidence && len(args) == 1 {
 			return cli.Usagef("--evidence is for a store that no master has open; of a running one, copy the folder " +
 				"NAME.evidence beside its store after the backup")
 		}
-		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
+		r, seconds, err := watched(ctx, c, func(progress store.Progress) (store.Report, error) {
 			if len(args) == 2 {
 				return store.BackupFile(ctx, args[0], args[1], evidence, progress)
 			}
@@ -164,7 +161,7 @@ func storeBackup() *cobra.Command {
 			return copyError(err)
 		}
 		return cli.Answer(c, *asJSON, storeReportJSON{"store_backup", r, seconds}, r.String())
-	}
+	})
 	master.add(c)
 	c.Flags().BoolVar(&evidence, "evidence", false, "copy the parts as well, of a store that no master has open")
 	return c
@@ -242,7 +239,7 @@ func storeCompact() *cobra.Command {
 		Args:  cobra.RangeArgs(1, 2),
 	}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		to := strings.Join(args[1:], "")
 		switch {
 		case len(args) == 2 && (to == "" || filepath.Clean(to) == filepath.Clean(args[0])):
@@ -250,7 +247,7 @@ func storeCompact() *cobra.Command {
 		case len(args) == 2 && replace:
 			return cli.Usagef("--replace is for a store that is compacted in its place; leave out --replace or %s", to)
 		}
-		done, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Compaction, error) {
+		done, seconds, err := watched(ctx, c, func(progress store.Progress) (store.Compaction, error) {
 			return store.Compact(ctx, args[0], to, replace, progress)
 		})
 		if err != nil {
@@ -266,7 +263,7 @@ func storeCompact() *cobra.Command {
 				cli.FormatSize(int64(done.LacksBytes)), store.EvidenceFolder(done.File), store.EvidenceFolder(args[0]))
 		}
 		return cli.Answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
-	}
+	})
 	c.Flags().BoolVar(&replace, "replace", false, "remove the old store")
 	return c
 }

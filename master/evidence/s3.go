@@ -138,7 +138,6 @@ func (s *S3) missed(what string, err error) error {
 // Ready returns nil if the bucket is there and takes the credentials. Errors: ErrAway.
 func (s *S3) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
-	defer cancel()
 	list := s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
 	o, ok := <-list
 	cancel()

@@ -124,13 +124,12 @@ type campaign struct {
 	taking     bool        // facts are being taken back
 	calm       time.Time   // before it no more facts are taken back
 
-	metrics *campaignMetrics
 	counted counted
 }
 
 func newCampaign(c Campaign, metrics *Metrics) *campaign {
-	return &campaign{About: &c.About, Settings: c.Settings, Tree: c.Tree, state: StateRunning,
-		metrics: metrics.of(c.Name)}
+	metrics.Campaign(c.Name)
+	return &campaign{About: &c.About, Settings: c.Settings, Tree: c.Tree, state: StateRunning}
 }
 
 // over reports whether nothing more comes of a campaign.
@@ -203,7 +202,7 @@ func (h *Handle) Change(ctx context.Context, change store.Change) error {
 	if err != nil {
 		return err
 	}
-	return l.order(ctx, func() { l.changed(h.c, s) })
+	return l.order(ctx, func() { l.change(h.c, s) })
 }
 
 // alone waits until no other change of campaigns is on its way, so that the loop gets them in the order
@@ -234,7 +233,12 @@ func (l *Loop) Add(ctx context.Context, asked Asked) (*Handle, error) {
 	}
 	// From now on the facts are gathered that its tree, which is read from the store, may lack.
 	g := &gathering{pool: c.Pool}
-	if err := l.order(ctx, func() { l.gather(g) }); err != nil {
+	if err := l.order(ctx, func() {
+		for _, p := range l.pending.persist {
+			l.collect(g, p)
+		}
+		l.gatherings = append(l.gatherings, g)
+	}); err != nil {
 		return nil, err
 	}
 	name := c.Name
@@ -256,15 +260,7 @@ type gathering struct {
 	list []proof.Fact
 }
 
-// gather begins to collect facts, with those that are not in the store yet.
-func (l *Loop) gather(g *gathering) {
-	for _, p := range l.pending.persist {
-		l.collect(g, p)
-	}
-	l.gatherings = append(l.gatherings, g)
-}
-
-// gathered ends that.
+// gathered ends the collecting.
 func (l *Loop) gathered(g *gathering) {
 	l.gatherings = slices.DeleteFunc(l.gatherings, func(o *gathering) bool { return o == g })
 }
@@ -299,8 +295,8 @@ func (l *Loop) begun(c *campaign) {
 	}
 }
 
-// changed gives a campaign its settings as they are in the store now.
-func (l *Loop) changed(c *campaign, s Settings) {
+// change gives a campaign its settings as they are in the store now.
+func (l *Loop) change(c *campaign, s Settings) {
 	was := c.Settings
 	c.Settings = s
 	l.cfg.Log.Info("campaign changed", "campaign", c.Name, "priority", s.Priority, "share", s.Share, "paused", s.Paused,

@@ -44,7 +44,7 @@ func (e consequence) carry(l *Loop) {
 	c := e.of
 	switch e := e.Effect.(type) {
 	case tree.Grant:
-		c.metrics.granted.Inc()
+		l.cfg.Metrics.granted.WithLabelValues(c.Name).Inc()
 		if s := l.crew.byName[e.Worker]; s != nil {
 			s.Ledger.Granted(e.Lease.Budget)
 		}
@@ -52,7 +52,7 @@ func (e consequence) carry(l *Loop) {
 	case tree.Inform:
 		l.sendNews(e.Worker, News{c.Number, e.Facts})
 	case tree.Cancel:
-		c.metrics.cancelled.Inc()
+		l.cfg.Metrics.cancelled.WithLabelValues(c.Name).Inc()
 		l.sendTo(e.Worker, Cancel{c.Number, e})
 	case tree.NoWork:
 		l.sendTo(e.Worker, NoWork{e.Reason})

@@ -135,7 +135,7 @@ func (l *Loop) hear(e *Event, c *campaign) {
 		if ev.Verdict != eval.Open {
 			outcome = ev.Verdict.String()
 		}
-		c.metrics.returned[outcome].Inc()
+		l.cfg.Metrics.returned.WithLabelValues(c.Name, outcome).Inc()
 	case tree.Proved:
 		s.facts += uint64(len(ev.Facts))
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"amazonsfarm/master/outlook"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/eval"
 )
@@ -15,10 +16,7 @@ import (
 var states = []string{StateRunning, StatePaused, StateDraining, StateAssembling, StateVerifying, StateSettled,
 	StateStopped, StateEnded}
 
-var (
-	outcomes = []string{"won", "lost"}
-	verdicts = []string{"open", "won", "lost"}
-)
+var verdicts = []string{"open", "won", "lost"}
 
 // Why an upload was ended that did not come: the values of a metric's label.
 const (
@@ -158,7 +156,15 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 }
 
 // Campaign makes the figures of a campaign, at zero.
-func (m *Metrics) Campaign(name string) { m.of(name) }
+func (m *Metrics) Campaign(name string) {
+	m.show(name, View{})
+	for _, v := range []*prometheus.CounterVec{m.nodes, m.granted, m.expired, m.cancelled} {
+		v.WithLabelValues(name)
+	}
+	for _, verdict := range verdicts {
+		m.returned.WithLabelValues(name, verdict)
+	}
+}
 
 // Verified counts a check of an assembled certificate.
 func (m *Metrics) Verified(passed bool) {
@@ -172,40 +178,6 @@ func (m *Metrics) Verified(passed bool) {
 // Stalled counts an upload that was ended because it did not come.
 func (m *Metrics) Stalled(why string) { m.stalled.WithLabelValues(why).Inc() }
 
-// campaignMetrics are the figures of one campaign.
-type campaignMetrics struct {
-	gauges                             map[string]prometheus.Gauge // by name
-	facts, firstMoves, state           map[string]prometheus.Gauge // by outcome, outcome and state
-	done, whole                        map[string]prometheus.Gauge // by phase
-	nodes, granted, expired, cancelled prometheus.Counter
-	returned                           map[string]prometheus.Counter // by outcome
-}
-
-// of returns the figures of a campaign, at zero where it is new.
-func (m *Metrics) of(name string) *campaignMetrics {
-	each := func(v *prometheus.GaugeVec, values []string) map[string]prometheus.Gauge {
-		all := map[string]prometheus.Gauge{}
-		for _, value := range values {
-			all[value] = v.WithLabelValues(name, value)
-		}
-		return all
-	}
-	c := &campaignMetrics{
-		gauges: map[string]prometheus.Gauge{}, returned: map[string]prometheus.Counter{},
-		facts: each(m.facts, outcomes), firstMoves: each(m.firstMoves, verdicts), state: each(m.state, states),
-		done: each(m.done, phases), whole: each(m.whole, phases),
-		nodes: m.nodes.WithLabelValues(name), granted: m.granted.WithLabelValues(name),
-		expired: m.expired.WithLabelValues(name), cancelled: m.cancelled.WithLabelValues(name),
-	}
-	for figure, vector := range m.gauges {
-		c.gauges[figure] = vector.WithLabelValues(name)
-	}
-	for _, verdict := range verdicts {
-		c.returned[verdict] = m.returned.WithLabelValues(name, verdict)
-	}
-	return c
-}
-
 // counted is what the counters of a campaign have counted of its tree.
 type counted struct {
 	nodes, unsettled, requeued uint64
@@ -218,7 +190,8 @@ func (l *Loop) measure() {
 	views := l.views()
 	for i, c := range l.campaigns() {
 		v := views[i]
-		c.metrics.measure(c, v)
+		x.show(c.Name, v)
+		x.count(c, v.Tree)
 		x.workers.Set(float64(v.Connected))
 		x.quarantined.Set(float64(v.Quarantined))
 		x.certificates.Set(float64(v.Certs))
@@ -229,8 +202,8 @@ func (l *Loop) measure() {
 	}
 }
 
-// measure brings the figures of a campaign up to date.
-func (x *campaignMetrics) measure(c *campaign, v View) {
+// show sets the figures of a campaign that go up and down.
+func (m *Metrics) show(name string, v View) {
 	t := v.Tree
 	moves := map[eval.Verdict]int{}
 	for _, f := range t.FirstMoves {
@@ -246,32 +219,36 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 		if now.Name != p {
 			now = Phase{}
 		}
-		x.done[p].Set(float64(now.Done))
-		x.whole[p].Set(float64(now.Total))
+		m.done.WithLabelValues(name, p).Set(float64(now.Done))
+		m.whole.WithLabelValues(name, p).Set(float64(now.Total))
 	}
-	for name, value := range map[string]float64{
+	for figure, value := range map[string]float64{
 		"root_proof_number": float64(t.Phi), "root_disproof_number": float64(t.Delta),
 		"first_moves_settled_ratio": settled, "evidence_ratio": v.Evidence, "leases_running": float64(t.Leased),
 		"frontier_positions": float64(t.Frontier), "set_aside_positions": float64(t.Aside),
 		"tree_positions": float64(t.Nodes), "campaign_priority": float64(v.Priority),
 		"campaign_share": float64(v.Share), "claims_waiting": float64(t.Unchecked), "lease_stretch": t.Stretch,
 	} {
-		x.gauges[name].Set(value)
+		m.gauges[figure].WithLabelValues(name).Set(value)
 	}
-	x.facts["won"].Set(float64(t.FactsWon))
-	x.facts["lost"].Set(float64(t.FactsLost))
-	x.firstMoves["open"].Set(float64(moves[eval.Open]))
-	x.firstMoves["won"].Set(float64(moves[eval.Lost])) // of the position after it
-	x.firstMoves["lost"].Set(float64(moves[eval.Won]))
+	m.facts.WithLabelValues(name, "won").Set(float64(t.FactsWon))
+	m.facts.WithLabelValues(name, "lost").Set(float64(t.FactsLost))
+	m.firstMoves.WithLabelValues(name, "open").Set(float64(moves[eval.Open]))
+	m.firstMoves.WithLabelValues(name, "won").Set(float64(moves[eval.Lost])) // of the position after it
+	m.firstMoves.WithLabelValues(name, "lost").Set(float64(moves[eval.Won]))
 	for _, s := range states {
 		value := 0.0
 		if s == v.State {
 			value = 1
 		}
-		x.state[s].Set(value)
+		m.state.WithLabelValues(name, s).Set(value)
 	}
+}
+
+// count adds what the tree of a campaign has counted since the last time.
+func (m *Metrics) count(c *campaign, t tree.Status) {
 	if nodes := t.Spent; nodes > c.counted.nodes {
-		x.nodes.Add(float64(nodes - c.counted.nodes))
+		m.nodes.WithLabelValues(c.Name).Add(float64(nodes - c.counted.nodes))
 		c.counted.nodes = nodes
 	}
 	// A worker's lost leases are in the tree's own counters; what they grew by has expired.
@@ -279,7 +256,7 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	for _, w := range t.Workers {
 		lost[w.Name] = w.Lost
 		if grown := w.Lost - c.counted.expired[w.Name]; grown > 0 {
-			x.expired.Add(float64(grown))
+			m.expired.WithLabelValues(c.Name).Add(float64(grown))
 		}
 	}
 	c.counted.expired = lost

@@ -211,23 +211,20 @@ func (l *Loop) Session(ctx context.Context, token string) (*Session, error) {
 // when all is over is told that it may leave.
 func (l *Loop) Attach(ctx context.Context, s *Session, link *Link) error {
 	return l.post(ctx, message{
-		apply: func() { l.attach(s, link) },
+		apply: func() {
+			if s.link != nil {
+				s.link.End(tell(ErrReplaced, "another stream of the same session took over"))
+			}
+			l.dropWaiting(s.Name)
+			s.link, s.ticks, s.last, s.joined = link, 0, l.cfg.Now(), true
+			l.stepOf(0, l.joining(s))
+		},
 		reply: func() {
 			if l.ended && s.link == link {
 				l.sendFinished(s)
 			}
 		},
 	})
-}
-
-// attach connects a stream to its session.
-func (l *Loop) attach(s *Session, link *Link) {
-	if s.link != nil {
-		s.link.End(tell(ErrReplaced, "another stream of the same session took over"))
-	}
-	l.dropWaiting(s.Name)
-	s.link, s.ticks, s.last, s.joined = link, 0, l.cfg.Now(), true
-	l.stepOf(0, l.joining(s))
 }
 
 // Detach says that the stream of a link has ended; with goodbye the worker holds nothing any more. The
@@ -280,7 +277,7 @@ func (l *Loop) forget(s *Session) {
 func (l *Loop) leave(name string) {
 	for _, c := range l.campaigns() {
 		if c.Tree != nil {
-			c.metrics.expired.Add(float64(c.Tree.LeasesOf(name)))
+			l.cfg.Metrics.expired.WithLabelValues(c.Name).Add(float64(c.Tree.LeasesOf(name)))
 		}
 	}
 	l.stepOf(0, tree.Left{Worker: name})
