@@ -33,9 +33,13 @@ type browser struct {
 const browserPatience = 90 * time.Second
 
 // openBrowser starts a browser with an empty profile, which ends with the test. Where there is none
-// the test is skipped, unless AMAZONS_TEST_BROWSER=required.
+// the test is skipped, unless AMAZONS_TEST_BROWSER=required; with AMAZONS_TEST_BROWSER=later it is skipped because
+// scripts/browser comes afterwards.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
+	if os.Getenv("AMAZONS_TEST_BROWSER") == "later" {
+		t.Skip("scripts/browser comes later")
+	}
 	var programs [2]string
 	for i, name := range []string{"chromium", "chromedriver"} {
 		path, err := exec.LookPath(name)
