@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -21,10 +20,15 @@ import (
 type tlsInfo = credentials.TLSInfo
 
 // guardedCredentials make the connections of a server: with the files as they are at that moment.
-type guardedCredentials struct{ guard *Guard }
+type guardedCredentials struct {
+	credentials.TransportCredentials
+	guard *Guard
+}
 
 // Credentials returns the transport of a guarded server.
-func (g *Guard) Credentials() credentials.TransportCredentials { return guardedCredentials{g} }
+func (g *Guard) Credentials() credentials.TransportCredentials {
+	return guardedCredentials{credentials.NewTLS(g.files.ServerTLS()), g}
+}
 
 // ServerHandshake makes a connection or refuses it.
 func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -134,21 +138,8 @@ func handshakeReason(err error) (reason, who string) {
 	return ReasonHandshake, who
 }
 
-// ClientHandshake is not for servers.
-func (guardedCredentials) ClientHandshake(context.Context, string, net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a master's credentials do not connect to others")
-}
-
-// Info describes the transport.
-func (guardedCredentials) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
-}
-
 // Clone returns the credentials, which have no state of their own.
 func (c guardedCredentials) Clone() credentials.TransportCredentials { return c }
-
-// OverrideServerName is of no use to a server.
-func (guardedCredentials) OverrideServerName(string) error { return nil }
 
 // guardedConn is the network connection below TLS.
 type guardedConn struct {

@@ -70,20 +70,14 @@ const mostClaims = 1 << 16
 // Errors: those of opening a store; cli.ErrUsage where the manifest would take the place of a certificate, or the
 // archive the place of another file; ErrVerification where a part is missing.
 func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) (r Exported, err error) {
-	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
+	from, err := OpenReader(storeFile, name)
 	if err != nil {
 		return r, err
 	}
-	defer s.Close()
-	about, err := named(s, name)
-	if err != nil {
-		return r, err
-	}
+	defer from.Close()
+	c, t := from.campaign, from.Tree
+	s, about := c.farm.store, c.about
 	if err := spare(s, ProofFile(file), file); err != nil {
-		return r, err
-	}
-	c, t, err := stored(s, about)
-	if err != nil {
 		return r, err
 	}
 	snap, err := snapshot(s, about, c.root)

@@ -53,12 +53,8 @@ func question(c store.Campaign) (root amazons.Position, moves []amazons.Move, er
 	if root, err = amazons.ParsePosition(c.Root); err != nil {
 		return root, nil, fmt.Errorf("%w: root of the campaign: %w", ErrVerification, err)
 	}
-	for _, text := range c.FirstMoves {
-		m, err := root.ParseMove(text)
-		if err != nil {
-			return root, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
-		}
-		moves = append(moves, m)
+	if moves, err = root.ParseMoves(c.FirstMoves); err != nil {
+		return root, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
 	}
 	return root, moves, nil
 }

@@ -464,8 +464,7 @@ func (c *campaign) winner() string {
 func (c *campaign) conclusion() loop.Conclusion {
 	return loop.Conclusion{
 		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path,
-		Positions: c.file.Positions,
-		Bytes:     uint64(c.file.Bytes), SHA256: c.file.SHA256, WinningMoves: c.winningMoves(),
+		Positions: c.file.Positions, Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256,
 	}
 }
 

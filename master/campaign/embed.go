@@ -97,23 +97,9 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 	}
 	if err == nil {
 		// The workers have been told that it is over.
-		waitFor(&agents, time.Second)
+		timer := time.AfterFunc(time.Second, leave)
+		defer timer.Stop()
+		agents.Wait()
 	}
 	return err
-}
-
-// waitFor waits until the group is done, at most for a while.
-// When the time is up its goroutine goes on waiting; RunEmbedded waits for the same group at its end.
-func waitFor(g *sync.WaitGroup, atMost time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		g.Wait()
-		close(done)
-	}()
-	timer := time.NewTimer(atMost)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
 }

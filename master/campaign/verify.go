@@ -256,24 +256,16 @@ var ErrUnsettled = errors.New("the campaign is not settled, so there is no certi
 // Nothing is written but a temporary file. Errors: those of opening a store; store.ErrCampaign;
 // ErrUnsettled; ErrVerification; those of proof.Read.
 func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {
-	s, err := store.Open(file, store.Options{ReadOnly: true})
+	r, err := OpenReader(file, name)
 	if err != nil {
 		return c, "", err
 	}
-	defer s.Close()
-	about, err := named(s, name)
-	if err != nil {
-		return c, "", err
-	}
-	of, t, err := stored(s, about)
-	if err != nil {
-		return c, "", err
-	}
-	status := t.Status()
+	defer r.Close()
+	of, status := r.campaign, r.Tree.Status()
 	if !status.Settled {
 		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
 	}
-	from, remove, err := of.finalCertificate(ctx, t,
+	from, remove, err := of.finalCertificate(ctx, r.Tree,
 		assemble.Roots(of.root, of.firstMoves, tree.Settled{Verdict: status.Verdict,
 			NoGivenMoveWins: status.NoGivenMoveWins}))
 	if err != nil {
@@ -322,10 +314,10 @@ func stored(s *store.Store, about store.Campaign) (*campaign, *tree.Tree, error)
 
 // Reader reads a campaign of a store that no master has open. Nothing is written.
 type Reader struct {
-	Root  amazons.Position
-	Tree  *tree.Tree
-	store *store.Store
-	look  *library
+	Root     amazons.Position
+	Tree     *tree.Tree
+	campaign *campaign
+	look     *library
 }
 
 // OpenReader opens a store for reading one of its campaigns, by its name or the first. Errors:
@@ -345,7 +337,7 @@ func OpenReader(file, name string) (*Reader, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	look := newLibrary(c.root.Board, about, s)
-	return &Reader{Root: c.root, Tree: t, store: s, look: look}, nil
+	return &Reader{Root: c.root, Tree: t, campaign: c, look: look}, nil
 }
 
 // Explore tells what is known of the last position of a way of positions, each after a move from
@@ -355,4 +347,4 @@ func (r *Reader) Explore(way []amazons.Position) *farmv1.ExploreResponse {
 }
 
 // Close closes the store.
-func (r *Reader) Close() error { return r.store.Close() }
+func (r *Reader) Close() error { return r.campaign.farm.store.Close() }

@@ -90,14 +90,8 @@ func parseQuestion(where, text string, moves []string, check func(amazons.Positi
 		return question{}, cli.Usagef("%s%w", where, err)
 	}
 	q := question{root: p}
-	for _, t := range moves {
-		m, err := p.ParseMove(t)
-		if err != nil {
-			return question{}, cli.Usagef("--first-move: %w", err)
-		}
-		if !slices.Contains(q.firstMoves, m) {
-			q.firstMoves = append(q.firstMoves, m)
-		}
+	if q.firstMoves, err = p.ParseMoves(moves); err != nil {
+		return question{}, cli.Usagef("--first-move: %w", err)
 	}
 	slices.SortFunc(q.firstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
 	return q, nil

@@ -24,14 +24,13 @@ type Evidence struct {
 
 // Conclusion is what is known of a settled campaign after its certificate was made and checked.
 type Conclusion struct {
-	Winner       string // first, second, white or black; empty where no given first move wins
-	Verified     bool   // the checker of this machine accepted the certificate
-	VerifiedBy   string // workers, where it was the farm's checkers that accepted all of its parts
-	File         string // of the certificate
-	Positions    uint64 // its entries
-	Bytes        uint64 // its size
-	SHA256       string // of the file
-	WinningMoves []string
+	Winner     string // first, second, white or black; empty where no given first move wins
+	Verified   bool   // the checker of this machine accepted the certificate
+	VerifiedBy string // workers, where it was the farm's checkers that accepted all of its parts
+	File       string // of the certificate
+	Positions  uint64 // its entries
+	Bytes      uint64 // its size
+	SHA256     string // of the file
 }
 
 // PhaseSearching is the phase in which workers search.

@@ -29,9 +29,6 @@ type View struct {
 	All         []View // of all campaigns, by number; only in the view that was asked for
 }
 
-// WinnerKnown reports whether the tree has an answer that names a winner.
-func (v View) WinnerKnown() bool { return v.Tree.Settled && !v.Tree.NoGivenMoveWins }
-
 // View asks the loop what it knows of the campaign.
 func (h *Handle) View(ctx context.Context) (View, error) {
 	return ask(ctx, h.loop, func() View { return h.loop.view(h.c) })

@@ -1,9 +1,12 @@
 package rpc
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"hash"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -34,11 +37,15 @@ func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_B
 	begun := time.Now()
 	go func() {
 		defer func() { <-c.backups }()
-		n, err := c.loop.Store().Backup(w, func(size int64) error {
+		buffered := bufio.NewWriterSize(w, farmv1.ChunkBytes)
+		n, err := c.loop.Store().Backup(buffered, func(size int64) error {
 			return w.hand(&farmv1.BackupResponse{Size: uint64(size)})
 		})
 		if err == nil {
-			err = w.finish()
+			err = buffered.Flush()
+		}
+		if err == nil {
+			err = w.hand(&farmv1.BackupResponse{Sha256: w.sum.Sum(nil)})
 		}
 		c.log.Info("backup ended", "bytes", n, "seconds", time.Since(begun).Seconds(), "error", err)
 		failed <- err
@@ -59,43 +66,17 @@ type chunks struct {
 	patience time.Duration
 	out      chan *farmv1.BackupResponse
 	sum      hash.Hash
-	data     []byte
 }
 
-// Write gathers full messages of farmv1.ChunkBytes, a mebibyte, and counts all bytes into the SHA-256.
+// Write hands out copies of what comes, and counts it in the sum.
 func (c *chunks) Write(p []byte) (int, error) {
 	c.sum.Write(p)
-	for rest := p; len(rest) > 0; {
-		if c.data == nil {
-			c.data = make([]byte, 0, farmv1.ChunkBytes)
-		}
-		n := min(farmv1.ChunkBytes-len(c.data), len(rest))
-		c.data = append(c.data, rest[:n]...)
-		rest = rest[n:]
-		if len(c.data) == farmv1.ChunkBytes {
-			if err := c.flush(); err != nil {
-				return 0, err
-			}
+	for part := range slices.Chunk(p, farmv1.ChunkBytes) {
+		if err := c.hand(&farmv1.BackupResponse{Data: bytes.Clone(part)}); err != nil {
+			return 0, err
 		}
 	}
 	return len(p), nil
-}
-
-func (c *chunks) flush() error {
-	data := c.data
-	c.data = nil // the message is sent by another goroutine
-	if len(data) == 0 {
-		return nil
-	}
-	return c.hand(&farmv1.BackupResponse{Data: data})
-}
-
-// finish sends the rest, and the word that it is whole.
-func (c *chunks) finish() error {
-	if err := c.flush(); err != nil {
-		return err
-	}
-	return c.hand(&farmv1.BackupResponse{Sha256: c.sum.Sum(nil)})
 }
 
 // hand waits until the goroutine of the call takes a message. The wait is bounded: while the reading

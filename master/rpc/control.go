@@ -117,16 +117,7 @@ func (c *controlService) change(ctx context.Context, name string, change store.C
 	if err := h.Change(ctx, change); err != nil {
 		return nil, err
 	}
-	return c.status(ctx, h)
-}
-
-// status returns the status of a campaign.
-func (c *controlService) status(ctx context.Context, h *loop.Handle) (*farmv1.StatusResponse, error) {
-	v, err := h.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return statusMessage(v), nil
+	return (&Campaign{c.loop, h}).Status(ctx)
 }
 
 func (c *controlService) Pause(ctx context.Context, r *farmv1.PauseRequest) (*farmv1.StatusResponse, error) {
@@ -199,14 +190,8 @@ func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignR
 	}
 	asked := loop.Asked{Name: r.GetName(), Root: root, RulesOnly: r.GetRulesOnly(), Priority: int(r.GetPriority()),
 		Share: int(r.GetShare())}
-	for _, text := range r.GetFirstMoves() {
-		m, err := root.ParseMove(text)
-		if err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "first move: %v", err)
-		}
-		if !slices.Contains(asked.FirstMoves, m) {
-			asked.FirstMoves = append(asked.FirstMoves, m)
-		}
+	if asked.FirstMoves, err = root.ParseMoves(r.GetFirstMoves()); err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "first move: %v", err)
 	}
 	// Stores compare first moves as they are written (record.Campaign.Same). So the same question has
 	// the same text, in whatever order an operator gives the moves.
@@ -215,5 +200,5 @@ func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignR
 	if err != nil {
 		return nil, err
 	}
-	return c.status(ctx, h)
+	return (&Campaign{c.loop, h}).Status(ctx)
 }

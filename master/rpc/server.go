@@ -25,7 +25,7 @@ type ServerOptions struct {
 	// Guard secures the connections and decides who may do what; nil means plaintext and that
 	// everybody may do everything, which is right on loopback and in memory only.
 	Guard *access.Guard
-	// Registerer takes the gRPC metrics; nil means none.
+	// Registerer takes the gRPC metrics; nil: nobody reads them.
 	Registerer prometheus.Registerer
 	// Log takes a line for each call that ends with an internal error; nil means none.
 	Log *slog.Logger
@@ -45,19 +45,14 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		return nil, err
 	}
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	registerer := cmp.Or(o.Registerer, prometheus.Registerer(prometheus.NewRegistry()))
 	begun := &openings{patience: c.CallIdle + handshakePatience, log: log, lines: rate.NewLimiter(1, 10),
 		of: map[any]int{}}
 	// From the outside in: metrics, the count of openings, codes, the guard. So the metrics count the
 	// calls that the guard refuses, and see each error with its code.
-	unary := []grpc.UnaryServerInterceptor{begun.unary, codedUnary(o.Log)}
-	stream := []grpc.StreamServerInterceptor{begun.stream, codedStream(o.Log)}
-	var metrics *grpcprom.ServerMetrics
-	if o.Registerer != nil {
-		metrics = grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
-		o.Registerer.MustRegister(metrics)
-		unary = append([]grpc.UnaryServerInterceptor{metrics.UnaryServerInterceptor()}, unary...)
-		stream = append([]grpc.StreamServerInterceptor{metrics.StreamServerInterceptor()}, stream...)
-	}
+	metrics := grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
+	unary := []grpc.UnaryServerInterceptor{metrics.UnaryServerInterceptor(), begun.unary, codedUnary(log)}
+	stream := []grpc.StreamServerInterceptor{metrics.StreamServerInterceptor(), begun.stream, codedStream(log)}
 	if o.Guard != nil {
 		unary, stream = append(unary, o.Guard.Unary), append(stream, o.Guard.Stream)
 	}
@@ -81,9 +76,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 	}
 	s := &Server{Server: grpc.NewServer(options...), health: health.NewServer()}
 	farm := newFarmService(l, c, log)
-	if o.Registerer != nil {
-		o.Registerer.MustRegister(farm.traffic)
-	}
+	registerer.MustRegister(metrics, farm.traffic)
 	farmv1.RegisterFarmServer(s.Server, farm)
 	farmv1.RegisterControlServer(s.Server, newControlService(l, c.Limits.BackupPatience, log))
 	healthpb.RegisterHealthServer(s.Server, s.health)
@@ -91,9 +84,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 	for _, name := range []string{"", farmv1.Farm_ServiceDesc.ServiceName, farmv1.Control_ServiceDesc.ServiceName} {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
-	if metrics != nil {
-		metrics.InitializeMetrics(s.Server)
-	}
+	metrics.InitializeMetrics(s.Server)
 	return s, nil
 }
 
@@ -102,17 +93,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 // therefore returns before this is called.
 func (s *Server) StopWithin(patience time.Duration) {
 	s.health.Shutdown()
-	done := make(chan struct{})
-	go func() {
-		s.GracefulStop()
-		close(done)
-	}()
-	timer := time.NewTimer(patience)
+	timer := time.AfterFunc(patience, s.Stop)
 	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-		s.Stop()
-		<-done
-	}
+	s.GracefulStop()
 }

@@ -33,10 +33,7 @@ func (s *Store) Backup(w io.Writer, begun func(size int64) error) (n int64, err 
 	if err == nil {
 		n, err = tx.WriteTo(w)
 	}
-	if err != nil {
-		return n, fmt.Errorf("back up proof store: %w", err)
-	}
-	return n, nil
+	return n, during("back up proof store", err)
 }
 
 // Progress is called with how much of a part is done: in bytes, records or pages, whatever the part

@@ -27,7 +27,6 @@ type (
 const (
 	DefaultShare = record.DefaultShare
 	MaxShare     = record.MaxShare
-	MaxPriority  = record.MaxPriority
 )
 
 // readCampaigns reads the campaigns in a transaction.
@@ -141,10 +140,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 		},
 		then: func() { s.setCampaigns(append(all, c)) },
 	})
-	if err != nil {
-		return Campaign{}, fmt.Errorf("add campaign: %w", err)
-	}
-	return c, nil
+	return c, during("add campaign", err)
 }
 
 // Change is a change of settings by an operator; nil leaves a setting as it is.
@@ -196,10 +192,7 @@ func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 		},
 		then: func() { s.setCampaigns(all) },
 	})
-	if err != nil {
-		return Campaign{}, fmt.Errorf("change campaign: %w", err)
-	}
-	return c, nil
+	return c, during("change campaign", err)
 }
 
 func (s *Store) setCampaigns(list []Campaign) {
@@ -218,8 +211,5 @@ func (s *Store) Contradicted(number uint32) (c *tree.Contradiction, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read contradiction: %w", err)
-	}
-	return c, nil
+	return c, during("read contradiction", err)
 }

@@ -114,10 +114,7 @@ func (s *Store) Commit(effects []tree.Persist, hints []hints.Hint) error {
 		}
 		return nil
 	}
-	if err := s.do(r); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+	return during("commit", s.do(r))
 }
 
 // A batch is what one Commit writes of a campaign.
@@ -353,10 +350,7 @@ func (s *Store) SetResult(campaign uint32, r Result) error {
 			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(key), value)
 		},
 	})
-	if err != nil {
-		return fmt.Errorf("set result: %w", err)
-	}
-	return nil
+	return during("set result", err)
 }
 
 // do hands a request to the writer and waits until it is on disk or refused.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 
 	"amazonsfarm/master/store/record"
 )
@@ -50,3 +51,11 @@ var (
 	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("the proof store is closed")
 )
+
+// during says what was done when an error came, nil for none.
+func during(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

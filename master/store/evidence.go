@@ -147,8 +147,6 @@ func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Re
 	if err != nil {
 		return false, err
 	}
-	s.uploads.Add(1)
-	defer s.uploads.Add(-1)
 	s.arrives(id)
 	defer func() { s.arrived(id, err) }()
 	stored, there, err := s.certificate(id)

@@ -76,8 +76,5 @@ func (s *Store) Hint(campaign uint32, key amazons.Key) (data []byte, err error) 
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read hint: %w", err)
-	}
-	return data, nil
+	return data, during("read hint", err)
 }

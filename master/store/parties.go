@@ -128,10 +128,7 @@ func (s *Store) Quarantine(q trust.Quarantine) error {
 			meta := tx.Bucket([]byte(record.BucketMeta))
 			return errors.Join(meta.Delete(standing), meta.Put(key, value))
 		}})
-	if err != nil {
-		return fmt.Errorf("quarantine: %w", err)
-	}
-	return nil
+	return during("quarantine", err)
 }
 
 var errNotThere = errors.New("not there")
@@ -208,8 +205,5 @@ func (s *Store) SetStandings(list []trust.Standing) error {
 		}
 		return nil
 	}
-	if err := s.do(r); err != nil {
-		return fmt.Errorf("keep standings: %w", err)
-	}
-	return nil
+	return during("keep standings", s.do(r))
 }

@@ -48,8 +48,7 @@ type Store struct {
 	closeOnce sync.Once
 	closeErr  error
 
-	failed  atomic.Pointer[error] // the failure after which the store writes nothing
-	uploads atomic.Int64          // open ones
+	failed atomic.Pointer[error] // the failure after which the store writes nothing
 
 	removing sync.WaitGroup // of parts from a bucket
 }
@@ -434,10 +433,7 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 		}
 		return counted(facts, uint64(len(snap.Facts)), shared.Facts)
 	})
-	if err != nil {
-		return tree.Snapshot{}, fmt.Errorf("read proof store: %w", err)
-	}
-	return snap, nil
+	return snap, during("read proof store", err)
 }
 
 // counted returns damage where a bucket has another number of records than the counters say.
@@ -461,10 +457,7 @@ func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 		}
 		return record.DecodeJSON(key, v, &r)
 	})
-	if err != nil {
-		return Result{}, false, fmt.Errorf("read result: %w", err)
-	}
-	return r, ok, nil
+	return r, ok, during("read result", err)
 }
 
 // Stats are figures about a store as of one moment.
@@ -475,7 +468,6 @@ type Stats struct {
 	Certificates       uint64          // complete ones
 	CertificateBytes   uint64          // of complete ones
 	Hints              int             // records
-	Uploads            int64           // under way
 	Commits            uint64          // transactions in the life of the store
 	Nodes              uint64          // as last committed, by all campaigns
 	Campaigns          []CampaignStats // by number
@@ -505,7 +497,6 @@ func (s *Store) Stats() (Stats, error) {
 			UsedBytes:        tx.Size() - int64(b.FreePageN+b.PendingPageN)*pageSize,
 			Certificates:     c.Certificates,
 			CertificateBytes: c.CertificateBytes,
-			Uploads:          s.uploads.Load(),
 			Commits:          c.Commits,
 		}
 		campaigns, err := readCampaigns(tx)
@@ -530,8 +521,5 @@ func (s *Store) Stats() (Stats, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return Stats{}, fmt.Errorf("read statistics: %w", err)
-	}
-	return st, nil
+	return st, during("read statistics", err)
 }

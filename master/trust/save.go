@@ -16,9 +16,6 @@ func (b *Book) stands(r *record, now time.Time) {
 	b.changed[r.Party] = struct{}{}
 }
 
-// Waiting reports whether Changed(false) would return something.
-func (b *Book) Waiting() bool { return len(b.changed) > 0 }
-
 // Changed returns the standings that are to be written, by party, and counts them as written; Kept
 // says afterwards whether they were. An empty standing takes away what the store has. With all,
 // every difference from the store is among them, also one that is too small to be written as a

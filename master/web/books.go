@@ -32,7 +32,6 @@ const (
 // opened is a certificate that was read, or is being read.
 // cert and work are set once, under books.mu. of hands it out only afterwards, so readers need no lock.
 type opened struct {
-	sha  string
 	cert *proof.Certificate // nil: not yet, or it cannot be read
 	work book.Work
 }
@@ -57,7 +56,7 @@ func (b *books) of(ctx context.Context, s *farmv1.StatusResponse) *opened {
 	o := b.bySHA[sha]
 	switch {
 	case o == nil && len(b.bySHA) < maxBooks && ctx.Err() == nil:
-		o = &opened{sha: sha}
+		o = new(opened)
 		b.bySHA[sha] = o
 		b.reading.Go(func() { b.read(context.WithoutCancel(ctx), o, s.GetCertificateFile()) })
 		return nil

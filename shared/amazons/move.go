@@ -3,6 +3,7 @@ package amazons
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -56,4 +57,19 @@ func (p Position) ParseMove(text string) (Move, error) {
 		return Move{}, fmt.Errorf("%w: %v: an arrow from %v cannot reach %v in %v", ErrMove, m, m.To, m.Arrow, p)
 	}
 	return m, nil
+}
+
+// ParseMoves reads moves, each once. Errors are those of ParseMove.
+func (p Position) ParseMoves(texts []string) ([]Move, error) {
+	var moves []Move
+	for _, text := range texts {
+		m, err := p.ParseMove(text)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(moves, m) {
+			moves = append(moves, m)
+		}
+	}
+	return moves, nil
 }

@@ -21,19 +21,13 @@ import (
 // are read again for each connection, so a renewed credential needs no restart. A damaged credential
 // is logged, and the one before stays in use.
 func Credentials(f *identity.Files, log *slog.Logger) credentials.TransportCredentials {
-	return &clientCredentials{files: f, log: log}
+	return &clientCredentials{credentials.NewTLS(f.ClientTLS()), f, log}
 }
 
 type clientCredentials struct {
-	files *identity.Files
-	log   *slog.Logger
-	name  string // of the master, in place of the one that was dialled; empty: the dialled one
-}
-
-func (c *clientCredentials) now() credentials.TransportCredentials {
-	config := c.files.ClientTLS()
-	config.ServerName = c.name
-	return credentials.NewTLS(config)
+	credentials.TransportCredentials // with what was read first
+	files                            *identity.Files
+	log                              *slog.Logger
 }
 
 // ClientHandshake makes a connection.
@@ -42,7 +36,7 @@ func (c *clientCredentials) ClientHandshake(ctx context.Context, authority strin
 	if _, err := c.files.Reload(); err != nil {
 		c.log.Error("the changed credential cannot be read; the one before stays in use", "error", err)
 	}
-	conn, info, err := c.now().ClientHandshake(ctx, authority, raw)
+	conn, info, err := credentials.NewTLS(c.files.ClientTLS()).ClientHandshake(ctx, authority, raw)
 	return conn, info, explainHandshake(err)
 }
 
@@ -74,24 +68,10 @@ func IsWrongMaster(err error) bool {
 	return err != nil && (errors.Is(err, ErrWrongMaster) || strings.HasPrefix(Reason(err), wrongMaster))
 }
 
-// ServerHandshake is not for clients.
-func (c *clientCredentials) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return nil, nil, errors.New("a worker's credentials do not serve")
-}
-
-// Info describes the transport.
-func (c *clientCredentials) Info() credentials.ProtocolInfo { return c.now().Info() }
-
 // Clone returns a copy.
 func (c *clientCredentials) Clone() credentials.TransportCredentials {
 	clone := *c
 	return &clone
-}
-
-// OverrideServerName sets the name that the master must have.
-func (c *clientCredentials) OverrideServerName(name string) error {
-	c.name = name
-	return nil
 }
 
 // NameFor returns the name with which a worker with a credential joins: the credential's name, a

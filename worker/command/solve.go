@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -67,8 +66,8 @@ side to move wins, perhaps not all.
 				if err := check(q.position); err != nil {
 					return err
 				}
-				if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
-					return err
+				if q.firstMoves, err = q.position.ParseMoves(moves); err != nil {
+					return cli.Usagef("--first-move: %w", err)
 				}
 			}
 			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
@@ -120,20 +119,6 @@ func checkProofFile(name string) error {
 		return cli.Usagef("--proof %s: it is there and is not a regular file", name)
 	}
 	return nil
-}
-
-func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
-	var moves []amazons.Move
-	for _, text := range texts {
-		m, err := p.ParseMove(text)
-		if err != nil {
-			return nil, cli.Usagef("--first-move: %w", err)
-		}
-		if !slices.Contains(moves, m) {
-			moves = append(moves, m)
-		}
-	}
-	return moves, nil
 }
 
 // solveOne answers one question and shows how far it is.

@@ -122,9 +122,8 @@ func ReadHeaders(r io.ReaderAt, size int64) ([]Header, error) {
 
 // An Image walks the page structure of one state of a bbolt file.
 type Image struct {
-	ctx  context.Context
-	r    io.ReaderAt
-	size int64
+	ctx context.Context
+	r   io.ReaderAt
 	Header
 	seen []uint64 // bit per page: reached already
 	done uint64   // of them
@@ -142,7 +141,7 @@ func New(ctx context.Context, r io.ReaderAt, size int64, h Header) (*Image, erro
 			"the file has %d bytes where its header promises at least %d pages of %d, so its end is missing", size,
 			h.High, h.PageSize)}
 	}
-	m := &Image{ctx: ctx, r: r, size: size, Header: h, seen: make([]uint64, (h.High+63)/64)}
+	m := &Image{ctx: ctx, r: r, Header: h, seen: make([]uint64, (h.High+63)/64)}
 	m.seen[0] = 3 // the two headers
 	return m, nil
 }
