@@ -204,6 +204,9 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	if err != nil {
 		return err
 	}
+	if err := c.mayReplace(); err != nil {
+		return err
+	}
 	if err := disk.Rename(draft, c.proofFile); err != nil {
 		return fmt.Errorf("name the verified certificate: %w", err)
 	}
@@ -277,6 +280,9 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}
 	if _, err := c.checkDraft(ctx, draft, p, o); err != nil {
+		return err
+	}
+	if err := c.mayReplace(); err != nil {
 		return err
 	}
 	if err := moveProof(draft, c.proofFile); err != nil {
@@ -396,22 +402,24 @@ func (c *campaign) unchanged(known store.CertificateFile) bool {
 	return err == nil && hex.EncodeToString(h.Sum(nil)) == known.SHA256
 }
 
-// mayReplace returns an error unless the certificate may take the place of what lies there: nothing, what this campaign
-// put there, or a certificate about its root or the positions after its first moves.
+// mayReplace returns an error unless the certificate may take the place of what lies there: nothing, a certificate
+// about the root or the positions after its first moves, or a damaged certificate where this campaign had put its own.
 func (c *campaign) mayReplace() error {
 	path, err := filepath.Abs(c.proofFile)
-	if err != nil || c.known != nil && path == c.known.Certificate.Path {
+	if _, missing := os.Lstat(path); err != nil || errors.Is(missing, fs.ErrNotExist) {
 		return err
 	}
 	m, err := proof.ReadManifest(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if f, openErr := os.Open(path); err != nil && openErr == nil { // perhaps a certificate in one file
+	if f, openErr := os.Open(path); errors.Is(err, proof.ErrNotCertificate) && openErr == nil { // perhaps one file
 		defer f.Close()
 		var info proof.Info
 		info, err = proof.ReadInfo(f, math.MaxInt64)
 		m.Board, m.Roots = info.Board, info.Roots
+	}
+	damaged := errors.Is(err, proof.ErrTruncated) || errors.Is(err, proof.ErrChecksum) ||
+		errors.Is(err, proof.ErrCorrupt)
+	if damaged && c.known != nil && path == c.known.Certificate.Path {
+		return nil
 	}
 	asked := []string{c.root.String()}
 	for _, move := range c.firstMoves {

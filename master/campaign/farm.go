@@ -131,6 +131,7 @@ type Farm struct {
 	began   time.Time
 	// withdrawn has the claims that were taken back before the loop runs, and the loop adds to it.
 	withdrawn *checks.Withdrawn
+	healed    int // facts that were taken back at the start, since their parts are gone
 
 	mu        sync.Mutex
 	campaigns []*campaign // by number

@@ -510,12 +510,20 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 			t.Errorf("%s: the file is another one", c.name)
 		}
 	}
-	// What the campaign itself put there it makes again, whatever has become of it.
-	if err := os.WriteFile(ProofFile(o.StoreFile), []byte("damaged"), 0o644); err != nil {
+	// What the campaign itself put there it makes again if it was damaged. What somebody else put in its place stays.
+	for _, damaged := range [][]byte{own[:len(own)/2], own[:5], nil} {
+		if err := os.WriteFile(ProofFile(o.StoreFile), damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
+			t.Errorf("its own certificate has %d of %d bytes: %+v, %v", len(damaged), len(own), r, err)
+		}
+	}
+	if err := os.WriteFile(ProofFile(o.StoreFile), []byte("precious"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
-		t.Errorf("its own certificate was damaged: %+v, %v", r, err)
+	if _, err := Open(o); !errors.Is(err, cli.ErrUsage) {
+		t.Errorf("a text lies in place of its own certificate: %v", err)
 	}
 	// A file that came while the campaign ran stays too. Once it is gone, the campaign ends.
 	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "c.db"), Build: agent.Build()}

@@ -29,7 +29,7 @@ func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 	if err != nil {
 		return done, err
 	}
-	place, err := evidence.Open(from, true)
+	place, err := evidence.Open(from)
 	if err == nil {
 		err = os.MkdirAll(done.Folder, 0o755)
 	}

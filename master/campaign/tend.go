@@ -89,6 +89,7 @@ func (f *Farm) heal() error {
 		if err != nil {
 			return err
 		}
+		f.healed += len(facts[c.about.Pool])
 		f.withdrawn.Add(c.about.Pool, facts[c.about.Pool], f.began)
 		f.options.Log.Warn("facts were taken back", "campaign", c.about.Name, "parts", len(all), "facts",
 			len(facts[c.about.Pool]))
@@ -127,34 +128,36 @@ type Collection struct {
 	Parts  int    `json:"parts"`  // that no fact named
 	Strays int    `json:"strays"` // that the store did not know
 	Bytes  int64  `json:"bytes"`  // of both
+	Facts  int    `json:"facts"`  // that were forgotten with --lost, since their parts are gone
 	last   uint64
 }
 
 // Collect removes the parts that nothing needs from the evidence of a store that no master has open:
 // those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
 // parts are gone. Errors: those of opening a store.
-func Collect(file string, lost bool) (Collection, error) {
+func Collect(file string, lost bool) (c Collection, err error) {
 	// A copy of a store is made for reading, with a link to the parts of the original. It does not know newer parts.
 	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return Collection{}, cli.Usagef("%s is a link, so the parts in it belong to another store; collect that one",
+		return c, cli.Usagef("%s is a link, so the parts in it belong to another store; collect that one",
 			store.EvidenceFolder(file))
 	}
+	forgotten := 0
 	if lost {
 		f, err := Open(Options{StoreFile: file, Lost: true})
 		if err == nil {
-			err = f.Close()
+			forgotten, err = f.healed, f.Close()
 		}
 		if err != nil {
-			return Collection{}, err
+			return c, err
 		}
 	}
 	s, err := store.Open(file, store.Options{})
 	if err != nil {
-		return Collection{}, err
+		return c, err
 	}
 	// No master runs, so no fact and no upload is on its way: neither number nor age spares a part.
-	c, err := collect(s, 1<<63, time.Time{}, time.Now())
-	c.Store, c.Place = file, s.Place()
+	c, err = collect(s, 1<<63, time.Time{}, time.Now())
+	c.Store, c.Place, c.Facts = file, s.Place(), forgotten
 	if closed := s.Close(); err == nil {
 		err = closed
 	}

@@ -51,9 +51,13 @@ func evidenceGC() *cobra.Command {
 		} else if err != nil {
 			return err
 		}
-		return cli.Answer(c, *asJSON, collectionJSON{"evidence_collection", done},
-			fmt.Sprintf("removed        %d parts that no fact names and %d unknown ones, %s in all, from %s\n",
-				done.Parts, done.Strays, cli.FormatSize(done.Bytes), done.Place))
+		text := fmt.Sprintf("removed        %d parts that no fact names and %d unknown ones, %s in all, from %s\n",
+			done.Parts, done.Strays, cli.FormatSize(done.Bytes), done.Place)
+		if lost {
+			text += fmt.Sprintf("forgotten      %d facts whose parts are gone; settled campaigns keep theirs\n",
+				done.Facts)
+		}
+		return cli.Answer(c, *asJSON, collectionJSON{"evidence_collection", done}, text)
 	}
 	return c
 }

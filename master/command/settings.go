@@ -1,8 +1,10 @@
 package command
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -63,7 +65,7 @@ func (s *settings) addLeases() {
 	define(s, s.all.IntVar, "short-percent", &x.ShortPercent, -1, 100,
 		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
 	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, cli.Most,
-		"lose a lease after `N` heartbeats without progress (default 10s of them)")
+		"lose a lease after `N` heartbeats without progress (default 10, at a heartbeat of 1s)")
 	define(s, s.all.DurationVar, "heartbeat", &o.Heartbeat, 10*time.Millisecond, 24*time.Hour,
 		"let workers report once in `TIME` (default 1s)")
 	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, cli.Most,
@@ -120,6 +122,10 @@ func (s *settings) addRest() {
 	define(s, s.all.IntVar, "page-history", &s.pages.HistoryPoints, 2, 100_000,
 		"draw the curve of proof numbers with `N` points (default 600)")
 }
+
+// leastCertificate is the least bound of one upload. Workers cannot deliver what is larger than the bound, and would
+// be taken for such as bring nothing.
+const leastCertificate = 128 << 20
 
 // define adds a setting with a range. A zero value stands for the default that the help names.
 func define[T cli.Number](s *settings, add func(*T, string, T, string), name string, at *T, low, high T, help string,
@@ -189,8 +195,12 @@ func (s *settings) read() error {
 	if m, i := s.farm.MaxBudget, s.farm.InitialBudget; m > 0 && m < i {
 		return cli.Usagef("max-budget %d: it must be at least initial-budget %d", m, i)
 	}
+	if m := s.farm.Limits.MaxCertificateBytes; m > 0 && m < leastCertificate {
+		return cli.Usagef("max-certificate %s: give at least %s, the largest part that a worker makes",
+			cli.FormatSize(m), cli.FormatSize(leastCertificate))
+	}
 	if place := s.farm.Evidence; place != "" {
-		if _, err := evidence.Open(place, true); err != nil {
+		if _, err := evidence.Open(place); err != nil {
 			return cli.Usagef("evidence-store: %w", err)
 		}
 	}
@@ -200,10 +210,14 @@ func (s *settings) read() error {
 // parse sets what a settings file says and no flag has set: lines of KEY: VALUE, in YAML.
 func (s *settings) parse(data []byte) error {
 	var values map[string]yaml.Node
-	if err := yaml.Unmarshal(data, &values); err != nil {
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&values); err != nil && !errors.Is(err, io.EOF) {
 		why, _, _ := strings.Cut(strings.Join(strings.Fields(err.Error()), " "), ": cannot unmarshal")
 		return cli.Usagef("%s: write a line KEY: VALUE for each setting: %s", s.file,
 			strings.NewReplacer("yaml: ", "", "unmarshal errors: ", "").Replace(why))
+	}
+	if err := documents.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return cli.Usagef("%s: write all settings without a line --- between them", s.file)
 	}
 	// The keys are sorted, so of several mistakes the same one is always told first.
 	for _, name := range slices.Sorted(maps.Keys(values)) {

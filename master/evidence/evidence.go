@@ -28,6 +28,7 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -141,27 +142,42 @@ func verify(ctx context.Context, o Object, id proof.ID, size int64, progress fun
 func name(id proof.ID) string { return hex.EncodeToString(id[:]) }
 
 // Folder is a Store in a folder of the file system. The part abcdef... is the file ab/abcdef... in
-// it. The folder comes into being with the first part. One process may write to it at a time.
+// it. The folder comes into being with the first part, or with Hold.
 type Folder struct {
 	root string
 	mu   sync.Mutex
 	made map[string]bool // folders whose names are durable
 }
 
-// OpenFolder returns the parts in a folder, which need not be there. Unless readOnly, it removes what
-// crashes have left of unfinished parts.
-func OpenFolder(root string, readOnly bool) *Folder {
-	f := &Folder{root: root, made: map[string]bool{}}
-	if !readOnly {
-		for _, sub := range f.folders() {
-			for _, e := range sub.entries {
-				if leftover(e.Name()) {
-					_ = os.Remove(filepath.Join(sub.path, e.Name())) // it only costs space
-				}
+// OpenFolder returns the parts in a folder, which need not be there.
+func OpenFolder(root string) *Folder { return &Folder{root: root, made: map[string]bool{}} }
+
+// Hold keeps others that hold the folder away until the file is closed that it returns: they would remove parts that
+// they do not know. It makes the folder, and removes what crashes have left of unfinished parts. Errors:
+// disk.ErrLocked; ErrPlace where parts cannot be kept there.
+func (f *Folder) Hold() (*os.File, error) {
+	err := f.make(f.root)
+	probe, cannot := os.CreateTemp(f.root, ".*.tmp")
+	if err = cmp.Or(err, cannot); err != nil {
+		return nil, fmt.Errorf("%w: parts cannot be kept in %s: %w", ErrPlace, f.root, err)
+	}
+	_ = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	folder, err := os.Open(f.root)
+	if err != nil {
+		return nil, err
+	}
+	// Some network file systems have no locks for folders. There nothing is kept away.
+	if err := disk.Lock(folder, true, 0); errors.Is(err, disk.ErrLocked) {
+		return nil, errors.Join(err, folder.Close())
+	}
+	for _, sub := range f.folders() {
+		for _, e := range sub.entries {
+			if leftover(e.Name()) {
+				_ = os.Remove(filepath.Join(sub.path, e.Name())) // it only costs space
 			}
 		}
 	}
-	return f
+	return folder, nil
 }
 
 // leftover reports whether a file is one that package disk has not finished.

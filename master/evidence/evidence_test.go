@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 )
 
@@ -57,7 +58,7 @@ func checked(t testing.TB, f Store, wanted map[proof.ID]int64) (list []error) {
 
 func TestFolder(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "s.evidence")
-	f := OpenFolder(root, false)
+	f := OpenFolder(root)
 	if list := checked(t, f, nil); list != nil {
 		t.Error(list)
 	}
@@ -83,7 +84,7 @@ func TestFolder(t *testing.T) {
 		t.Error(size, ok)
 	}
 	var got []Part
-	for p, err := range OpenFolder(root, true).List() {
+	for p, err := range OpenFolder(root).List() {
 		if err != nil {
 			t.Error(err)
 		}
@@ -108,7 +109,7 @@ func TestFolder(t *testing.T) {
 // TestPutMismatch wants nothing of what is not as announced.
 func TestPutMismatch(t *testing.T) {
 	root := t.TempDir()
-	f := OpenFolder(root, false)
+	f := OpenFolder(root)
 	p, id := partOf(1, 1000)
 	broken := errors.New("broken")
 	altered := append([]byte{p[0] ^ 1}, p[1:]...)
@@ -145,7 +146,7 @@ func TestPutMismatch(t *testing.T) {
 // TestCheck damages parts in each way, and wants each named.
 func TestCheck(t *testing.T) {
 	root := t.TempDir()
-	f := OpenFolder(root, false)
+	f := OpenFolder(root)
 	wanted := map[proof.ID]int64{}
 	var ids []proof.ID
 	for i := range byte(6) {
@@ -198,19 +199,32 @@ func TestCheck(t *testing.T) {
 // TestLeftovers wants what a crash leaves to go at the next Open, and only that.
 func TestLeftovers(t *testing.T) {
 	root := t.TempDir()
-	_, id := put(t, OpenFolder(root, false), 1, 100)
+	_, id := put(t, OpenFolder(root), 1, 100)
 	folder := filepath.Join(root, name(id)[:2])
 	left := filepath.Join(folder, "."+name(id)+".123.tmp")
 	if err := os.WriteFile(left, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := OpenFolder(root, true)
+	f := OpenFolder(root)
 	if _, err := os.Lstat(left); err != nil || len(checked(t, f, map[proof.ID]int64{id: 100})) != 0 {
 		t.Error("a reader removes it, or counts it", err)
 	}
-	f = OpenFolder(root, false)
+	lock, err := f.Hold()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
 	if _, err := os.Lstat(left); err == nil {
 		t.Error("it is still there")
+	}
+	if _, err := OpenFolder(root).Hold(); !errors.Is(err, disk.ErrLocked) {
+		t.Errorf("held by another: %v", err)
+	}
+	if list := checked(t, f, map[proof.ID]int64{id: 100}); list != nil {
+		t.Error("the lock counts as a part", list)
+	}
+	if _, err := OpenFolder(filepath.Join(root, "none", "such")).Hold(); !errors.Is(err, ErrPlace) {
+		t.Errorf("in no folder: %v", err)
 	}
 	if size, ok, _ := f.Has(id); !ok || size != 100 {
 		t.Error("the part is gone")
@@ -219,7 +233,7 @@ func TestLeftovers(t *testing.T) {
 
 // TestCache reads more parts than stay open, from several goroutines, while others are damaged.
 func TestCache(t *testing.T) {
-	f := OpenFolder(t.TempDir(), false)
+	f := OpenFolder(t.TempDir())
 	c := NewCache(f)
 	var parts [][]byte
 	for i := range byte(maxOpen + 20) {

@@ -58,12 +58,12 @@ type S3 struct {
 // The endpoint of a bucket and the credentials come from the environment: AWS_ENDPOINT_URL,
 // AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the file that
 // AWS_SHARED_CREDENTIALS_FILE names. Errors: ErrPlace, ErrAway; nothing is read of the bucket.
-func Open(place string, readOnly bool) (Store, error) {
+func Open(place string) (Store, error) {
 	rest, ok := strings.CutPrefix(place, "s3://")
 	if info, err := os.Stat(place); !ok && err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s is no folder; give a folder or s3://BUCKET/PREFIX", ErrPlace, place)
 	} else if !ok {
-		return OpenFolder(place, readOnly), nil
+		return OpenFolder(place), nil
 	}
 	s := new(S3)
 	s.bucket, s.prefix, _ = strings.Cut(strings.TrimSuffix(rest, "/"), "/")

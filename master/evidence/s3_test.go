@@ -80,7 +80,7 @@ func bucket(t *testing.T) (*server, *S3) {
 	t.Setenv("AWS_ENDPOINT_URL", on.URL)
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	b, err := Open("s3://farm/parts", false)
+	b, err := Open("s3://farm/parts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +177,13 @@ func TestBucketRefuses(t *testing.T) {
 		t.Errorf("open, without the bucket: %v", err)
 	}
 	for _, bad := range []string{"s3://", "s3:///x"} {
-		if _, err := Open(bad, true); !errors.Is(err, ErrPlace) {
+		if _, err := Open(bad); !errors.Is(err, ErrPlace) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
-	if _, err := Open("s3://farm", true); !errors.Is(err, ErrPlace) ||
+	if _, err := Open("s3://farm"); !errors.Is(err, ErrPlace) ||
 		!strings.Contains(err.Error(), "no credentials") {
 		t.Error(err)
 	}

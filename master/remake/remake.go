@@ -288,5 +288,5 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 	if w.keep == "" {
 		return nil
 	}
-	return evidence.OpenFolder(w.keep, false).Put(proof.IDOf(data), int64(len(data)), bytes.NewReader(data))
+	return evidence.OpenFolder(w.keep).Put(proof.IDOf(data), int64(len(data)), bytes.NewReader(data))
 }

@@ -274,7 +274,8 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	if errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) {
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
-		return false, status.Errorf(codes.Internal, "store certificate: %v", err)
+		f.log.Error("a part cannot be stored; its worker tries again", "part", id, "worker", s.Name, "error", err)
+		return false, status.Errorf(codes.Internal, "the master cannot store a part: %v", err)
 	}
 	f.known.put(id, claimed{c.Pool, claims})
 	if !known {

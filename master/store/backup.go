@@ -98,7 +98,7 @@ func (s *Store) copyParts(ctx context.Context, to string, progress Progress) err
 	if err := Fits(to, total); err != nil {
 		return err
 	}
-	folder := evidence.OpenFolder(EvidenceFolder(to), false)
+	folder := evidence.OpenFolder(EvidenceFolder(to))
 	for id, size := range sizes {
 		if err := ctx.Err(); err != nil {
 			return err

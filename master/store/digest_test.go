@@ -102,7 +102,7 @@ func TestPlace(t *testing.T) {
 	if _, err := s.RecordPart(1, id, size, outline); !errors.Is(err, evidence.ErrMissing) {
 		t.Error(err)
 	}
-	if err := evidence.OpenFolder(place, false).Put(id, size, bytes.NewReader(data)); err != nil {
+	if err := evidence.OpenFolder(place).Put(id, size, bytes.NewReader(data)); err != nil {
 		t.Fatal(err)
 	}
 	// Two announce the part at the same time with different outlines: one is recorded, and the other is told so.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -40,13 +41,25 @@ func (s *Store) openEvidence() (err error) {
 		return fmt.Errorf("%w: the parts of %s lie in %s, not in %s; leave out evidence-store, or begin another store",
 			ErrInvalid, s.path, cmp.Or(place, EvidenceFolder(s.path)), asked)
 	}
-	s.evidence, err = evidence.Open(cmp.Or(place, EvidenceFolder(s.path)), s.options.ReadOnly)
+	s.evidence, err = evidence.Open(cmp.Or(place, EvidenceFolder(s.path)))
 	if err != nil {
 		return err
 	}
 	s.cache = evidence.NewCache(s.evidence)
-	if b, ok := s.evidence.(*evidence.S3); ok && !s.options.ReadOnly {
-		err = b.Ready()
+	if s.options.ReadOnly {
+		return nil
+	}
+	switch e := s.evidence.(type) {
+	case *evidence.S3:
+		return e.Ready()
+	case *evidence.Folder:
+		// The folder beside the store comes with the first part. It may be a link to that of another store.
+		if _, missing := os.Stat(e.String()); place != "" || missing == nil {
+			if s.held, err = e.Hold(); errors.Is(err, disk.ErrLocked) {
+				err = fmt.Errorf("%w: another process has its parts in %s; stop that one, or give this store another "+
+					"place", ErrLocked, e)
+			}
+		}
 	}
 	return err
 }

@@ -51,6 +51,7 @@ type Store struct {
 	failed atomic.Pointer[error] // the failure after which the store writes nothing
 
 	removing sync.WaitGroup // of parts from a bucket
+	held     *os.File       // the lock on the folder of the parts; nil: none
 }
 
 // Create makes a new store at path and opens it. A crash in the middle leaves nothing at path. It may
@@ -74,7 +75,7 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	if _, err := c.Check(); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
-	if err := unused(cmp.Or(o.Evidence, EvidenceFolder(path))); err != nil {
+	if err := unused(cmp.Or(o.Evidence, EvidenceFolder(path)), o.Evidence != ""); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
 	if err := create(path, c, o); err != nil {
@@ -83,11 +84,18 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	return Open(path, o)
 }
 
-// unused returns an error where something lies at a place for parts.
-func unused(place string) error {
-	e, err := evidence.Open(place, true)
+// unused returns an error where something lies at a place for parts, or a given one cannot keep any.
+func unused(place string, given bool) error {
+	e, err := evidence.Open(place)
 	if err != nil {
 		return err
+	}
+	if f, ok := e.(*evidence.Folder); ok && given {
+		lock, err := f.Hold() // before there is a store that names the place
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
 	}
 	for _, err := range e.List() {
 		if err == nil || errors.Is(err, evidence.ErrForeign) {
@@ -254,6 +262,7 @@ func (s *Store) open(alone bool) error {
 		}
 	}
 	if err := s.begin(); err != nil {
+		_ = s.held.Close()
 		s.db.Close()
 		return err
 	}
@@ -367,6 +376,7 @@ func (s *Store) Close() error {
 		<-s.stopped
 		s.removing.Wait()
 		s.cache.Close()
+		_ = s.held.Close() // nil says so, and does no harm
 		if s.failed.Load() == nil {
 			s.closeErr = s.db.Close()
 			return

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
@@ -602,5 +603,62 @@ func TestBackup(t *testing.T) {
 	want, _ := s.Snapshot(1)
 	if got, err := c.Snapshot(1); err != nil || !cmp.Equal(want, got, byKey) {
 		t.Error(got, err)
+	}
+}
+
+// TestHeldParts wants no second master to write where the parts of a store lie, as it does not know them all.
+func TestHeldParts(t *testing.T) {
+	folder := t.TempDir()
+	o := quick
+	o.Evidence = filepath.Join(folder, "none", "parts")
+	path := filepath.Join(folder, "a.db")
+	if _, err := Create(path, testCampaign, o); !errors.Is(err, evidence.ErrPlace) {
+		t.Errorf("parts in a folder of none: %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Fatal("it made a store that can keep no parts")
+	}
+	o.Evidence = filepath.Join(folder, "parts")
+	s, err := Create(path, testCampaign, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(folder, "b.db")
+	if _, err := BackupFile(t.Context(), path, other, false, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("backup of an open file: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := BackupFile(t.Context(), path, other, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	s = mustOpen(t, path, quick)
+	if _, err := Open(other, quick); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), o.Evidence) {
+		t.Errorf("a copy, while the original is open: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustOpen(t, other, quick).Close(); err != nil {
+		t.Errorf("a copy, after the original: %v", err)
+	}
+	// A link beside the store leads to the parts of another one.
+	one, two := filepath.Join(folder, "c.db"), filepath.Join(folder, "d.db")
+	for _, path := range []string{one, two} {
+		s, err := Create(path, testCampaign, quick)
+		if err == nil && path == one {
+			_, err = s.PutCertificate(1, proof.IDOf([]byte("x")), []byte("x"))
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(EvidenceFolder(one), EvidenceFolder(two)); err != nil {
+		t.Fatal(err)
+	}
+	defer mustOpen(t, one, quick).Close()
+	if _, err := Open(two, quick); !errors.Is(err, ErrLocked) {
+		t.Errorf("a link to the parts of an open store: %v", err)
 	}
 }

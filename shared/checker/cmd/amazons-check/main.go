@@ -59,15 +59,21 @@ flags:
 `
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	if signal.Ignored(syscall.SIGHUP) { // it was started to outlive its terminal
+		signals = signals[:2]
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// readSize reads a number of bytes, alone or with KiB, MiB or GiB behind it.
+// readSize reads a number of bytes, alone or with K, M, G, T or KiB, MiB, GiB, TiB behind it.
 func readSize(text string) (int64, error) {
-	digits := strings.TrimRight(text, "KMGiB")
-	shift, known := map[string]int{"": 0, "KiB": 10, "MiB": 20, "GiB": 30}[text[len(digits):]]
+	digits := strings.TrimRight(text, "KMGTiB")
+	unit := strings.TrimSuffix(text[len(digits):], "iB")
+	shift, known := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
+	known = known && text != digits+"iB"
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !known || err != nil || n > math.MaxInt64>>shift {
 		return 0, errors.New("give a number of bytes, such as 4294967296 or 4GiB")

@@ -72,6 +72,8 @@ func TestRun(t *testing.T) {
 		{"parts are missing", []string{good, manifest}, 3, "claimed", "not whole"},
 		{"too little memory", []string{"--max-memory", "100", good}, 1, "", "the limit is 100"},
 		{"memory in GiB", []string{"--max-memory", "1GiB", good}, 0, "valid", ""},
+		{"memory in T", []string{"--max-memory", "1T", good}, 0, "valid", ""},
+		{"memory in iB", []string{"--max-memory", "1iB", good}, 64, "", "such as 4294967296 or 4GiB"},
 		{"memory in a wrong unit", []string{"--max-memory", "1GB", good}, 64, "", "such as 4294967296 or 4GiB"},
 		{"too much memory to count", []string{"--max-memory", "99999999999GiB", good}, 64, "", "such as"},
 		{"no memory", []string{"--max-memory", "0", good}, 64, "", "above zero"},
