@@ -28,6 +28,7 @@ package archive
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func Decode(r io.Reader) (a Archive, err error) {
 	lines := bufio.NewScanner(z)
 	lines.Buffer(nil, maxLine)
 	if !lines.Scan() {
-		return a, fmt.Errorf("%w: it has no first line", ErrForeign)
+		return a, fmt.Errorf("%w: it is empty, cut short or damaged: %w", ErrForeign, cmp.Or(lines.Err(), io.EOF))
 	}
 	var h header
 	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Archive == 0 {

@@ -204,11 +204,8 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	if err != nil {
 		return err
 	}
-	if err := c.mayReplace(); err != nil {
+	if err := c.give(draft, r.SHA256, disk.Rename); err != nil {
 		return err
-	}
-	if err := disk.Rename(draft, c.proofFile); err != nil {
-		return fmt.Errorf("name the verified certificate: %w", err)
 	}
 	c.file = store.CertificateFile{Path: c.proofFile, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
 	c.verified = true
@@ -282,11 +279,8 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	if _, err := c.checkDraft(ctx, draft, p, o); err != nil {
 		return err
 	}
-	if err := c.mayReplace(); err != nil {
+	if err := c.give(draft, c.file.SHA256, moveProof); err != nil {
 		return err
-	}
-	if err := moveProof(draft, c.proofFile); err != nil {
-		return fmt.Errorf("name the verified proof: %w", err)
 	}
 	c.file.Path = c.proofFile
 	c.verified, c.verifiedBy = own, ""
@@ -392,14 +386,35 @@ func (c *campaign) unchanged(known store.CertificateFile) bool {
 	if err != nil || asked != known.Path {
 		return false
 	}
-	file, err := os.Open(known.Path)
+	return holds(known.Path, known.SHA256)
+}
+
+// holds reports whether a file has that SHA-256.
+func holds(path, sum string) bool {
+	file, err := os.Open(path)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
 	h := sha256.New()
 	_, err = io.Copy(h, file)
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == known.SHA256
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == sum
+}
+
+// give gives a draft that the checker has accepted its name, unless somebody has put another file there or has changed
+// the draft since: two campaigns may have been told to write to one place.
+func (c *campaign) give(draft, sum string, rename func(from, to string) error) error {
+	if err := c.mayReplace(); err != nil {
+		return err
+	}
+	if !holds(draft, sum) {
+		return cli.Usagef("%s is not what was checked: another campaign writes to the same place; name another one with "+
+			"--proof", draft)
+	}
+	if err := rename(draft, c.proofFile); err != nil {
+		return fmt.Errorf("name the verified proof: %w", err)
+	}
+	return nil
 }
 
 // mayReplace returns an error unless the certificate may take the place of what lies there: nothing, a certificate

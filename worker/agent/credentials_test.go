@@ -96,6 +96,9 @@ func TestReason(t *testing.T) {
 		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look ` +
 			`like a TLS handshake"`: "tls: first record does not look like a TLS handshake; a master that " +
 			"serves without --credentials answers so, and so does the port of its pages",
+		`connection error: desc = "error reading server preface: http2: failed reading the frame payload: http2: ` +
+			`frame too large, note that the frame header looked like an HTTP/1.1 header"`: "what answers there does " +
+			"not speak gRPC; perhaps it is the port of the pages (--http)",
 		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for ` +
 			`localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
 	} {

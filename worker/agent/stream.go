@@ -256,6 +256,9 @@ func Reason(err error) string {
 	case "remote error: tls: bad certificate":
 		text += "; it is revoked, or not for this"
 	}
+	if strings.Contains(text, "http2: frame too large") {
+		text = "what answers there does not speak gRPC; perhaps it is the port of the pages (--http)"
+	}
 	if strings.HasSuffix(text, "no such host") || strings.HasSuffix(text, "produced zero addresses") {
 		text = "no machine has this name"
 	}
