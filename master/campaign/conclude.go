@@ -408,8 +408,8 @@ func (c *campaign) give(draft, sum string, rename func(from, to string) error) e
 		return err
 	}
 	if !holds(draft, sum) {
-		return cli.Usagef("%s is not what was checked: another campaign writes to the same place; name another one with "+
-			"--proof", draft)
+		return cli.Usagef("%s is not what was checked: another campaign writes to the same place; name another one "+
+			"with --proof", draft)
 	}
 	if err := rename(draft, c.proofFile); err != nil {
 		return fmt.Errorf("name the verified proof: %w", err)

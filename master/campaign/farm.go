@@ -129,8 +129,8 @@ type Farm struct {
 	store   *store.Store
 	metrics *loop.Metrics
 	began   time.Time
-	// withdrawn has the claims that were taken back before the loop runs, and the loop adds to it.
-	withdrawn *checks.Withdrawn
+	// retracted has the claims that were taken back before the loop runs, and the loop adds to it.
+	retracted *checks.Retracted
 	healed    int // facts that were taken back at the start, since their parts are gone
 
 	mu        sync.Mutex
@@ -163,7 +163,7 @@ func Open(o Options) (_ *Farm, err error) {
 	if err := folderOf(o.ProofFile); err != nil {
 		return nil, err
 	}
-	f := &Farm{options: o, began: time.Now(), withdrawn: checks.NewWithdrawn()}
+	f := &Farm{options: o, began: time.Now(), retracted: checks.NewRetracted()}
 	var asked store.Campaign
 	given := o.Root.Board.Valid()
 	if given {

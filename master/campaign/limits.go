@@ -34,7 +34,7 @@ func (o *Options) loop(k keeper, metrics *loop.Metrics) loop.Config {
 	return loop.Config{
 		StoreFile: o.StoreFile, Campaigns: k, Heartbeat: o.Heartbeat, NodeLimit: o.MaxNodes, Stay: o.Stay,
 		HintBytes: o.Limits.HintBytes, MaxOffences: o.Limits.MaxOffences, MaxWorkers: o.Limits.MaxWorkers,
-		Credit: o.Credit, Now: o.Now, Metrics: metrics, Log: o.Log, Withdrawn: k.farm.withdrawn,
+		Credit: o.Credit, Now: o.Now, Metrics: metrics, Log: o.Log, Retracted: k.farm.retracted,
 	}
 }
 

@@ -90,7 +90,7 @@ func (f *Farm) heal() error {
 			return err
 		}
 		f.healed += len(facts[c.about.Pool])
-		f.withdrawn.Add(c.about.Pool, facts[c.about.Pool], f.began)
+		f.retracted.Add(c.about.Pool, facts[c.about.Pool], f.began)
 		f.options.Log.Warn("facts were taken back", "campaign", c.about.Name, "parts", len(all), "facts",
 			len(facts[c.about.Pool]))
 	}

@@ -1,5 +1,6 @@
 // Package checks decides who checks which part of a proof, and for how long the others wait for it. It
 // is a pure state machine: the loop tells it of parts, answers and ticks, and hands out what it assigns.
+// A Queue has the parts, Answers those who wait for them, and Retracted what was taken back.
 //
 // A part is checked by a worker of another party than the one that made it; by any worker where one
 // party owns all. A party that does not answer in time, or cannot check, is not asked again about

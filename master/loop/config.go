@@ -160,8 +160,8 @@ type Config struct {
 	MaxWorkers int
 	// Limits bound what the loop keeps; tests make them small.
 	Limits Limits
-	// Withdrawn has the claims that were taken back before Run. Default: none.
-	Withdrawn *checks.Withdrawn
+	// Retracted has the claims that were taken back before Run. Default: none.
+	Retracted *checks.Retracted
 
 	Ticks   <-chan time.Time // takes the place of a ticker of one Heartbeat; for virtual time
 	Now     func() time.Time // the clock for what people see. Default: time.Now
@@ -221,7 +221,7 @@ func (c *Config) complete() error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Withdrawn = cmp.Or(c.Withdrawn, checks.NewWithdrawn())
+	c.Retracted = cmp.Or(c.Retracted, checks.NewRetracted())
 	c.Metrics = cmp.Or(c.Metrics, NewMetrics(prometheus.NewRegistry()))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil

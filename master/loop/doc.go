@@ -7,7 +7,7 @@
 // this:
 //
 //  1. Run takes a batch of waiting messages, and a tick when one is due (loop.go).
-//  2. Each message applies itself (message.go): it steps the scheduler, which steps the trees.
+//  2. It applies each message (message.go): mostly that steps the scheduler, which steps the trees.
 //  3. The steps return effects. What must survive goes into the next commit; what tells somebody
 //     about it waits as typed data (effects.go).
 //  4. The loop commits everything in one transaction.
@@ -23,6 +23,8 @@
 //     tree of a campaign that is over; conclude.go: from a settled tree to a verified answer.
 //   - session.go: workers and their streams; trust.go: offences, checks and standings (package trust
 //     decides, the loop carries out); hints.go: what travels with leases beside facts.
+//   - verify.go: the checks of parts, and what is taken back where one does not hold (package checks
+//     decides who checks, and remembers what was taken back).
 //   - room.go: what happens while the disk is full.
-//   - view.go, explore.go, recent.go, metrics.go: what people and programs may look at.
+//   - view.go, contributors.go, metrics.go: what people and programs may look at.
 package loop

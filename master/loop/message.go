@@ -29,7 +29,7 @@ func (l *Loop) post(ctx context.Context, msg message) error {
 // do has the loop do something, and does not wait for it.
 func (l *Loop) do(ctx context.Context, what func()) error { return l.post(ctx, message{apply: what}) }
 
-// order has the loop do something, and returns once that is durable.
+// order has the loop do something, and returns after the commit of that turn.
 func (l *Loop) order(ctx context.Context, what func()) error {
 	reply := make(chan struct{}, 1)
 	_, err := await(ctx, l, message{what, func() { reply <- struct{}{} }}, reply)

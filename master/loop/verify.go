@@ -231,7 +231,7 @@ func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	errors.As(why, &wrong)
 	for _, id := range ids {
 		m, known := v.queue.Maker(id)
-		if !known || errors.Is(why, ErrLost) || l.cfg.Withdrawn.Excuses(c.Pool, wrong.Lacks[id], l.cfg.Now()) {
+		if !known || errors.Is(why, ErrLost) || l.cfg.Retracted.Excuses(c.Pool, wrong.Lacks[id], l.cfg.Now()) {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()
@@ -284,7 +284,7 @@ func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
 	}
 	v, count := &l.verification, 0
 	for pool, keys := range facts {
-		l.cfg.Withdrawn.Add(pool, keys, began)
+		l.cfg.Retracted.Add(pool, keys, began)
 		count += len(keys)
 	}
 	l.cfg.Metrics.retractedFacts.Add(float64(count))

@@ -7,15 +7,15 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-func TestWithdrawn(t *testing.T) {
-	w, at := NewWithdrawn(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+func TestRetracted(t *testing.T) {
+	r, at := NewRetracted(), time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	keys := func(from, to uint64) (list []amazons.Key) {
 		for a := from; a < to; a++ {
 			list = append(list, amazons.Key{A: a})
 		}
 		return list
 	}
-	w.Add(1, keys(0, 5), at)
+	r.Add(1, keys(0, 5), at)
 	for _, c := range []struct {
 		name  string
 		pool  uint32
@@ -29,20 +29,20 @@ func TestWithdrawn(t *testing.T) {
 		{"long ago", 1, keys(1, 4), 25 * time.Hour, false},
 		{"lacks nothing", 1, nil, time.Hour, false},
 	} {
-		if got := w.Excuses(c.pool, c.lacks, at.Add(c.after)); got != c.want {
+		if got := r.Excuses(c.pool, c.lacks, at.Add(c.after)); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 	// Old ones make room for others, and where there is none everything is excused for a day.
 	at = at.Add(25 * time.Hour)
-	w.Add(1, keys(10, maxWithdrawn+10), at)
-	if len(w.at) != maxWithdrawn || w.Excuses(1, keys(0, 1), at) || !w.Excuses(1, keys(10, 11), at) {
-		t.Errorf("%d are remembered", len(w.at))
+	r.Add(1, keys(10, maxRetracted+10), at)
+	if len(r.at) != maxRetracted || r.Excuses(1, keys(0, 1), at) || !r.Excuses(1, keys(10, 11), at) {
+		t.Errorf("%d are remembered", len(r.at))
 	}
-	w.Add(1, keys(0, 1), at)
+	r.Add(1, keys(0, 1), at)
 	for hours, want := range map[time.Duration]bool{23: true, 25: false} {
-		if got := w.Excuses(1, keys(1, 2), at.Add(hours*time.Hour)); got != want || len(w.at) > 0 {
-			t.Errorf("%d hours after too many: %v, %d are remembered", hours, got, len(w.at))
+		if got := r.Excuses(1, keys(1, 2), at.Add(hours*time.Hour)); got != want || len(r.at) > 0 {
+			t.Errorf("%d hours after too many: %v, %d are remembered", hours, got, len(r.at))
 		}
 	}
 }

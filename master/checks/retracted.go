@@ -1,0 +1,57 @@
+package checks
+
+import (
+	"maps"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+)
+
+const (
+	// excused is how long parts may come that cite what was taken back: as long as workers look for a master that is
+	// away. They had made these parts before, and could not know.
+	excused = 24 * time.Hour
+	// maxRetracted bounds the positions that are remembered, some 60 bytes each.
+	maxRetracted = 1 << 18
+)
+
+// claim is a position whose claim was taken back.
+type claim struct {
+	pool uint32
+	key  amazons.Key
+}
+
+// Retracted remembers for a day which claims were taken back.
+type Retracted struct {
+	at  map[claim]time.Time
+	all time.Time // until then everything is excused, since there was too much to remember
+}
+
+// NewRetracted returns a memory without claims.
+func NewRetracted() *Retracted { return &Retracted{at: map[claim]time.Time{}} }
+
+// Add notes that what a pool said of positions was taken back.
+func (r *Retracted) Add(pool uint32, keys []amazons.Key, now time.Time) {
+	if len(r.at)+len(keys) > maxRetracted {
+		maps.DeleteFunc(r.at, func(_ claim, at time.Time) bool { return now.Sub(at) > excused })
+	}
+	if len(r.at)+len(keys) > maxRetracted {
+		clear(r.at)
+		r.all = now.Add(excused)
+		return
+	}
+	for _, key := range keys {
+		r.at[claim{pool, key}] = now
+	}
+}
+
+// Excuses reports whether all that a part cites and no part proves was taken back a short time ago. The maker of
+// such a part did nothing wrong.
+func (r *Retracted) Excuses(pool uint32, lacks []amazons.Key, now time.Time) bool {
+	for _, key := range lacks {
+		if at, known := r.at[claim{pool, key}]; (!known || now.Sub(at) > excused) && now.After(r.all) {
+			return false
+		}
+	}
+	return len(lacks) > 0
+}
