@@ -42,7 +42,8 @@ var kinds = []cli.Kind{
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,
 		archive.ErrForeign, archive.ErrVersion, proof.ErrVersion, agent.ErrRefused}},
 	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, simulate.ErrConfig, tree.ErrConfig, evidence.ErrPlace,
-		disk.ErrExists, credentials.ErrMissing, credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown}},
+		checker.ErrState, disk.ErrExists, credentials.ErrMissing, credentials.ErrExists, credentials.ErrRequest,
+		credentials.ErrUnknown}},
 }
 
 // Run runs the program with arguments and streams, and returns its exit code.

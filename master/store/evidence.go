@@ -56,8 +56,7 @@ func (s *Store) openEvidence() (err error) {
 		// The folder beside the store comes with the first part. It may be a link to that of another store.
 		if _, missing := os.Stat(e.String()); place != "" || missing == nil {
 			if s.held, err = e.Hold(); errors.Is(err, disk.ErrLocked) {
-				err = fmt.Errorf("%w: another process has its parts in %s; stop that one, or give this store another "+
-					"place", ErrLocked, e)
+				err = fmt.Errorf("%w: another process has its parts in %s; stop it, or use another place", ErrLocked, e)
 			}
 		}
 	}

@@ -238,7 +238,7 @@ func exitCode(err error) int {
 		return exitAbsent
 	case checker.Invalid(err):
 		return exitInvalid
-	case errors.Is(err, checker.ErrOneFile):
+	case errors.Is(err, checker.ErrOneFile), errors.Is(err, checker.ErrState):
 		return exitUsage
 	}
 	return exitFailed
