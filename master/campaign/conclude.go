@@ -401,8 +401,8 @@ func holds(path, sum string) bool {
 	return err == nil && hex.EncodeToString(h.Sum(nil)) == sum
 }
 
-// give gives a draft that the checker has accepted its name, unless somebody has put another file there or has changed
-// the draft since: two campaigns may have been told to write to one place.
+// give renames a checked draft to the name of the proof. It refuses to replace a file of somebody else. It also refuses
+// a draft that has changed since the check: an operator may have named one place for two campaigns.
 func (c *campaign) give(draft, sum string, rename func(from, to string) error) error {
 	if err := c.mayReplace(); err != nil {
 		return err

@@ -37,7 +37,7 @@ func (l *Answers) Add(a *Answer, pool uint32) {
 	l.list = append(l.list, a)
 }
 
-// end tells those answers their end for which over says that it has come.
+// end sends a word to all answers that are over, and forgets them.
 func (l *Answers) end(word error, over func(*Answer) bool) {
 	l.list = slices.DeleteFunc(l.list, func(a *Answer) bool {
 		now := over(a)

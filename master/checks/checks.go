@@ -54,7 +54,7 @@ const (
 	// maxOwn is how many parts that no worker can check now the master takes for itself: it checks one at a time, and
 	// the others may find a worker before their turn.
 	maxOwn = 2
-	// maxLooks is at how many parts it looks for these while all workers are busy; it comes to the others later.
+	// maxLooks bounds the parts that the master considers for itself while all workers are busy. Later parts wait.
 	maxLooks = 1024
 	// firstRest is how long a party rests that failed to check a part; twice as long each time, up
 	// to lastRest: an hour.
@@ -268,7 +268,7 @@ func (b *bench) take() *Worker {
 	return w
 }
 
-// benches returns all parties of workers, those with a worker that has nothing to check first.
+// benches groups workers by party. Parties with the least busy workers come first.
 func benches(present []*Worker) (all []*bench) {
 	of := map[trust.Party]*bench{}
 	for _, w := range slices.SortedFunc(slices.Values(present), func(a, b *Worker) int {
@@ -352,8 +352,8 @@ func (q *Queue) may(c *check, p trust.Party, parties int) bool {
 		!slices.ContainsFunc(c.by, func(t turn) bool { return t.by.Party == p })
 }
 
-// best returns where the worker with the fewest parts to check is that may check one, nil if there is none. It
-// looks no further than the first that has none.
+// best returns the party with the least busy worker among the parties that may check a part, nil if there is none. It
+// stops at the first worker that has nothing to check.
 func (q *Queue) best(c *check, free []*bench, parties int) (best *bench) {
 	for _, b := range free {
 		if (best == nil || b.free[0].busy < best.free[0].busy) && q.may(c, b.party, parties) {

@@ -123,8 +123,8 @@ func (s *settings) addRest() {
 		"draw the curve of proof numbers with `N` points (default 600)")
 }
 
-// leastCertificate is the least bound of one upload. Workers cannot deliver what is larger than the bound, and would
-// be taken for such as bring nothing.
+// leastCertificate is the least value of max-certificate. A worker cannot deliver a part above that limit. The master
+// would see results without evidence, and quarantine the worker.
 const leastCertificate = 128 << 20
 
 // define adds a setting with a range. A zero value stands for the default that the help names.

@@ -152,9 +152,9 @@ type Folder struct {
 // OpenFolder returns the parts in a folder, which need not be there.
 func OpenFolder(root string) *Folder { return &Folder{root: root, made: map[string]bool{}} }
 
-// Hold keeps others that hold the folder away until the file is closed that it returns: they would remove parts that
-// they do not know. It makes the folder, and removes what crashes have left of unfinished parts. Errors:
-// disk.ErrLocked; ErrPlace where parts cannot be kept there.
+// Hold locks the folder until the returned file is closed. Without the lock two masters could write to one folder, and
+// each would remove the parts of the other one as strays. Hold makes the folder, and removes unfinished parts of
+// earlier crashes. Errors: disk.ErrLocked if another process has the lock; ErrPlace if the folder cannot be written.
 func (f *Folder) Hold() (*os.File, error) {
 	err := f.make(f.root)
 	probe, cannot := os.CreateTemp(f.root, ".*.tmp")

@@ -52,7 +52,7 @@ var (
 	ErrClosed = errors.New("the proof store is closed")
 )
 
-// during says what was done when an error came, nil for none.
+// during adds to an error what the store was doing. A nil error stays nil.
 func during(what string, err error) error {
 	if err == nil {
 		return nil

@@ -376,7 +376,7 @@ func (s *Store) Close() error {
 		<-s.stopped
 		s.removing.Wait()
 		s.cache.Close()
-		_ = s.held.Close() // nil says so, and does no harm
+		_ = s.held.Close() // to close a nil file only returns an error
 		if s.failed.Load() == nil {
 			s.closeErr = s.db.Close()
 			return
@@ -393,7 +393,7 @@ func (s *Store) Close() error {
 
 // Snapshot returns the records from which the tree of a campaign starts, as of one moment, with all
 // facts of its pool. It takes about 80 bytes of memory a record. Damage is a *record.CorruptError;
-// then nothing is returned.
+// then the snapshot is not whole and must not be used.
 func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 	var snap tree.Snapshot
 	about, err := s.campaign(campaign)
