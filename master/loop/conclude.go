@@ -68,14 +68,18 @@ func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign,
 	case <-ctx.Done():
 		return
 	}
+	// still does something unless the tree was made anew meanwhile, or the campaign stopped for another reason.
+	still := func(something func()) {
+		_ = l.do(ctx, func() {
+			if generation == c.generation && c.stopped == nil {
+				something()
+			}
+		})
+	}
 	conclusion, err := c.Conclude(ctx, evidence, func(state, why string, p Phase) {
-		_ = l.do(ctx, func() { c.state, c.why, c.phase = state, why, p })
+		still(func() { c.state, c.why, c.phase = state, why, p })
 	})
-	_ = l.do(ctx, func() {
-		if generation == c.generation { // otherwise its tree was made anew meanwhile
-			l.concluded(c, conclusion, err)
-		}
-	})
+	still(func() { l.concluded(c, conclusion, err) })
 }
 
 // concluded notes what About.Conclude says. Without room it is asked again when there is some.
