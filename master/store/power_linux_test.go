@@ -177,6 +177,9 @@ func TestPowerCut(t *testing.T) {
 
 // TestPowerCutIsNoticed falsifies a recording: a program that did less would be found out.
 func TestPowerCutIsNoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	if *powerCommand != "" {
 		t.Skip("about our own command")
 	}

@@ -16,6 +16,9 @@ import (
 // TestHintsContinueASearch cuts a search in two at different places, the second half in another
 // table that got the first one's hints, and compares the work with a search that was not cut.
 func TestHintsContinueASearch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	p := parse(t, "4x5")
 	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), 0)
 	for _, cut := range []uint64{whole.Nodes / 5, whole.Nodes / 2, whole.Nodes * 4 / 5} {

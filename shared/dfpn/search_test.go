@@ -124,6 +124,9 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 
 // TestOracleOutcomes solves every position of the oracle for both movers.
 func TestOracleOutcomes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	file, err := os.Open(filepath.Join("..", "..", "..", "shared", "oracle", "outcomes.tsv"))
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("the oracle is not beside this checkout: ../shared/oracle/outcomes.tsv")

@@ -45,6 +45,9 @@ func (c *counted) Solve(ctx context.Context, s amazons.State) (eval.Verdict, err
 // TestBuilder proves random late positions, won and lost ones, from searchers of all kinds.
 // Whatever the searcher does, the result is a valid certificate.
 func TestBuilder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	r := rand.New(rand.NewPCG(5, 6))
 	entries, researches, games := 0, 0, [3]int{}
 	for i := range 100 {

@@ -214,6 +214,9 @@ func TestReadInfo(t *testing.T) {
 
 // TestReadRefuses damages a file in many ways.
 func TestReadRefuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	_, data := sample(t)
 	headerEnd := 48 + int(binary.LittleEndian.Uint32(data[12:]))
 	for _, c := range []struct {
@@ -390,6 +393,9 @@ func TestReadBlocks(t *testing.T) {
 // Read and Write accept, the checker and Prune refuse, unless the change does no harm by the dumb
 // check.
 func TestMutations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	c, _ := sample(t)
 	r := rand.New(rand.NewPCG(4, 4))
 	var entries []proof.Entry

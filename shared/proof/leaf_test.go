@@ -13,6 +13,9 @@ import (
 // TestLeafRulesAgree compares the two implementations of the leaf rules, ours and the checker's, on
 // boards of all sizes, with none to five queens a side.
 func TestLeafRulesAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	r := rand.New(rand.NewPCG(11, 12))
 	var seen [3]int
 	for i := range 256_000 {

@@ -17,6 +17,9 @@ import (
 // TestSplitAndPack cuts certificates into parts of many sizes: each proof in parts holds, and packed
 // it is the certificate again.
 func TestSplitAndPack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	whole, _ := sample(t)
 	p := position(t, "4x4")
 	rules := build(t, p.Board, p.State(), eval.Lost, newExact(p.Board, true), eval.MoveLeaves)

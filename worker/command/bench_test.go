@@ -33,6 +33,9 @@ func smallBench(t *testing.T) []benchPosition {
 
 // The node count is the signature of the build: the same on every run.
 func TestBenchIsDeterministic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	job := benchJob{smallBench(t), benchTable, []int{1}, 2} // two runs that differ are an error
 	noted := 0
 	r, err := bench(t.Context(), job, func(string) { noted++ })

@@ -9,6 +9,9 @@ import (
 // making them after each of many short leases would take most of the time. And none is so small
 // that it had better not take the place of another.
 func TestHintsArePaidFor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	p := position(t, "..B../...../B...W/...../..W.. w")
 	for _, most := range []int{100, 3000} {
 		e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxHints: most, TableBytes: 64 << 20})

@@ -9,6 +9,9 @@ import (
 // TestOutlook holds that an outlook shows of a position what a search knows: each move once, moves that
 // were not searched without numbers, and how much of the work has led to decisions.
 func TestOutlook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
 	p := position(t, "..B../...../B...W/...../..W.. w")
 	e := engineFor(t, Config{Board: p.Board, Cores: 1, TableBytes: 64 << 20})
 	if o := e.outlook(p.State()); o.Evidence != 0 {
