@@ -238,18 +238,15 @@ func TestCancelIsPrompt(t *testing.T) {
 	p := position(t, "6x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 2})
 	ctx, cancel := context.WithCancel(t.Context())
-	calls := 0
 	var cancelled time.Time
 	r, err := e.Run(ctx, Job{State: p.State()}, func(p Progress) {
-		calls++
-		if p.Nodes == 0 || p.Evaluations == 0 || p.TableFill <= 0 {
-			t.Errorf("%+v", p)
+		if p.Nodes > 0 && p.Evaluations > 0 && p.TableFill > 0 && cancelled.IsZero() {
+			cancelled = time.Now()
+			cancel()
 		}
-		cancelled = time.Now()
-		cancel()
 	})
-	if err != nil || r.Verdict != eval.Open || calls != 1 || time.Since(cancelled) > time.Second {
-		t.Errorf("%v after cancelling, %d calls: %v, %v", time.Since(cancelled), calls, r.Verdict, err)
+	if err != nil || r.Verdict != eval.Open || time.Since(cancelled) > time.Second {
+		t.Errorf("%v after cancelling: %v, %v", time.Since(cancelled), r.Verdict, err)
 	}
 	if parts, err := e.Prove(ctx, r.Solved, nil); err != nil || len(parts) != 0 {
 		t.Errorf("%v, %v", parts, err)
