@@ -69,8 +69,8 @@ func (r *StoreReport) String() string {
 			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
 		}
 	}
-	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s\n", r.TreeRecords, r.Facts,
-		r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
+	fmt.Fprintf(&s, "records        %s, %s, %s of %s\n", cli.Counted(r.TreeRecords, "tree record"),
+		cli.Counted(r.Facts, "fact"), cli.Counted(r.Certificates, "part"), cli.FormatSize(int64(r.CertificateBytes)))
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
 	for i := range r.Campaigns {
 		c := &r.Campaigns[i]

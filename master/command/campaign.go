@@ -60,16 +60,16 @@ func campaignAdd() *cobra.Command {
 	c.Flags().StringArrayVar(&r.FirstMoves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
 	c.Flags().BoolVar(&r.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
 	check = cli.AnyPosition(c.Flags())
-	weightFlags(c, &r.Priority, &r.Share)
+	weightFlags(c, &r.Priority, &r.Share, "100")
 	return c
 }
 
-// weightFlags defines how the work is divided: strictly by priority, then by shares. The master
-// says which values it accepts.
-func weightFlags(c *cobra.Command, priority *int32, share *uint32) {
-	c.Flags().Int32Var(priority, "priority", 0, "serve campaigns of a higher priority first; may be negative")
+// weightFlags defines how the work is divided: strictly by priority, then by shares. without says what holds
+// without a share. The master says which values it accepts.
+func weightFlags(c *cobra.Command, priority *int32, share *uint32, without string) {
+	c.Flags().Int32Var(priority, "priority", 0, "serve campaigns of a higher priority `N` first; may be negative")
 	cli.Ranged(c.Flags(), c.Flags().Uint32Var, "share", share, 0, 1, store.MaxShare,
-		"give it `N` parts of the work of its priority (default 100)")
+		"weigh it with `N` among the campaigns of its priority (default: "+without+")")
 }
 
 // campaignSet sends only what was given: a flag that is left out changes nothing.
@@ -77,7 +77,7 @@ func campaignSet() *cobra.Command {
 	var priority int32
 	var share uint32
 	c := &cobra.Command{Use: "set CAMPAIGN", Short: "Change the priority or the share of a campaign", Args: oneName}
-	weightFlags(c, &priority, &share)
+	weightFlags(c, &priority, &share, "as it is")
 	return control(c, farmv1.ControlClient.SetCampaign, func(args []string) *farmv1.SetCampaignRequest {
 		r := &farmv1.SetCampaignRequest{Campaign: args[0]}
 		if c.Flags().Changed("priority") {

@@ -102,7 +102,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 		fmt.Fprintf(&s, "now            %s\n", strings.TrimSuffix(phase+", "+detail, ", "))
 	}
 	if text := movesSettled(r.GetFirstMoves()); text != "" && r.GetWinner() == "" {
-		fmt.Fprintf(&s, "settled        %s\n", text)
+		fmt.Fprintf(&s, "first moves    %s\n", text)
 	}
 	if e := r.GetEvidence(); e > 0 {
 		fmt.Fprintf(&s, "evidence       %.0f %% of the nodes in running leases are below decided positions\n", 100*e)
@@ -110,8 +110,8 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: the work left to prove a win, or a loss\n",
 		numberText(r.GetRootPhi()), numberText(r.GetRootDelta()))
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
-	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreePositions(),
-		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
+	fmt.Fprintf(&s, "tree           %s, %d to lease, %d leased, %d set aside\n",
+		cli.Counted(r.GetTreePositions(), "position"), r.GetFrontier(), r.GetLeased(), r.GetSetAside())
 	fmt.Fprintf(&s, "facts          %d won, %d lost\n", r.GetFactsWon(), r.GetFactsLost())
 	whose := ""
 	if len(r.GetCampaigns()) > 1 {
@@ -119,7 +119,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 	}
 	fmt.Fprintf(&s, "stored         %s of %s%s\n", cli.Counted(r.GetCertificates(), "part"),
 		cli.FormatSize(int64(r.GetCertificateBytes())), whose)
-	fmt.Fprintf(&s, "running since  %s\n", duration(r.GetSeconds()))
+	fmt.Fprintf(&s, "running for    %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %s\n", r.GetCertificateFile(),
 			r.GetCertificatePositions(), r.GetCertificateFileBytes(), r.GetCertificateSha256(), verifiedWord(r))

@@ -34,7 +34,7 @@ func (l *Loop) release() {
 		c.rest.Workers, c.rest.Unchecked, c.rest.Stretch = nil, 0, 1
 		l.take(nil, 0, l.plan.Remove(c.Number), nil)
 		c.Tree, c.evidence, c.counted.expired = nil, Evidence{}, nil
-		l.cfg.Log.Info("the campaign is over, and its tree put away", "campaign", c.Name, "positions", c.rest.Nodes)
+		l.cfg.Log.Info("the campaign is over; its tree left the memory", "campaign", c.Name, "positions", c.rest.Nodes)
 	}
 }
 

@@ -134,7 +134,7 @@ func (r *Report) String() string {
 		fmt.Fprintf(&s, "%s  %s: %s wins (%s)\n", word, root.Position, root.Winner, start)
 	}
 	if n := len(r.Layers); n > 0 {
-		fmt.Fprintf(&s, "layers   %d down to %d arrows\n", r.Layers[0].Arrows, r.Layers[n-1].Arrows)
+		fmt.Fprintf(&s, "layers   with %d down to %d arrows\n", r.Layers[0].Arrows, r.Layers[n-1].Arrows)
 	}
 	if p := r.Parts; p != nil {
 		fmt.Fprintf(&s, "parts    %d hold, %d of them by a state", p.Checked, p.Before)
@@ -149,7 +149,7 @@ func (r *Report) String() string {
 			fmt.Fprintf(&s, "absent   %v\n", r.Missing())
 		}
 	}
-	fmt.Fprintf(&s, "checked  %d replies, %d lookups\n", r.Replies, r.Lookups)
+	fmt.Fprintf(&s, "checked  %d replies; %d positions looked up\n", r.Replies, r.Lookups)
 	switch r.Rules {
 	case 1:
 		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), the only rule allowed\n", r.LeafRule1)

@@ -18,7 +18,7 @@ const (
 	ExitLimit        = 3   // stopped at a limit; can be resumed or tried with a larger one
 	ExitNoStore      = 10  // store missing
 	ExitLocked       = 11  // store locked by another process
-	ExitIncompatible = 12  // incompatible version, rules or database
+	ExitIncompatible = 12  // another version, rules, campaign or database; damaged; or refused by the master
 	ExitVerification = 20  // verification failed
 	ExitUsage        = 64  // the command line or an input is wrong
 	ExitInterrupted  = 130 // interrupted by a signal
@@ -31,7 +31,7 @@ const ExitHelp = `Exit codes:
   3    stopped at a limit, or parts of a proof are not there; can be resumed
   10   store missing
   11   store locked by another process
-  12   incompatible version, rules or database
+  12   another version, rules, campaign or database; damaged; or refused by the master
   20   verification failed
   64   wrong command line or input
   130  interrupted`

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -41,7 +42,8 @@ func versionText(program string, info *debug.BuildInfo, parts []Part) string {
 		}
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%-14s %s\n", program, strings.TrimSpace("of the Amazons proof farm "+strings.Trim(version, "()")))
+	fmt.Fprintf(&s, "%-14s %s, Amazons proof farm\n", "program", program)
+	fmt.Fprintf(&s, "%-14s %s\n", "version", cmp.Or(strings.Trim(version, "()"), "unknown"))
 	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", revision, changed)
 	fmt.Fprintf(&s, "%-14s %s %s/%s\n", "built with", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, p := range parts {

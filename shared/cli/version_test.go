@@ -15,15 +15,15 @@ func TestVersionText(t *testing.T) {
 		info *debug.BuildInfo
 		want string
 	}{
-		"nothing known": {nil, "master         of the Amazons proof farm\nrevision       unknown\n" + tail},
+		"nothing known": {nil, "program        master, Amazons proof farm\nversion        unknown\nrevision       unknown\n" + tail},
 		"no repository": {&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
-			"master         of the Amazons proof farm devel\nrevision       unknown\n" + tail},
+			"program        master, Amazons proof farm\nversion        devel\nrevision       unknown\n" + tail},
 		"a release": {&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"},
 			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
-			"master         of the Amazons proof farm v1.2.3\nrevision       abc\n" + tail},
+			"program        master, Amazons proof farm\nversion        v1.2.3\nrevision       abc\n" + tail},
 		"with changes": {&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"},
 			{Key: "vcs.revision", Value: "abc"}}},
-			"master         of the Amazons proof farm\nrevision       abc with changes\n" + tail},
+			"program        master, Amazons proof farm\nversion        unknown\nrevision       abc with changes\n" + tail},
 	} {
 		if got := versionText("master", c.info, parts); got != c.want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, strings.TrimSpace(c.want))

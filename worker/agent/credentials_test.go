@@ -91,8 +91,8 @@ func TestReason(t *testing.T) {
 			`EOF"`: "the connection was " +
 			"closed at once; a master that serves with --credentials does so where they are missing",
 		`connection error: desc = "error reading server preface: remote error: tls: bad ` +
-			`certificate"`: "remote error: tls: bad certificate; it is " +
-			"revoked, or not for this",
+			`certificate"`: "remote error: tls: bad certificate; the " +
+			"credential is revoked, or not made for this use",
 		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look ` +
 			`like a TLS handshake"`: "tls: first record does not look like a TLS handshake; a master that " +
 			"serves without --credentials answers so, and so does the port of its pages",

@@ -254,7 +254,7 @@ func Reason(err error) string {
 	case "tls: first record does not look like a TLS handshake":
 		text += "; a master that serves without --credentials answers so, and so does the port of its pages"
 	case "remote error: tls: bad certificate":
-		text += "; it is revoked, or not for this"
+		text += "; the credential is revoked, or not made for this use"
 	}
 	if strings.Contains(text, "http2: frame too large") {
 		text = "what answers there does not speak gRPC; perhaps it is the port of the pages (--http)"

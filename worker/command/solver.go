@@ -19,7 +19,7 @@ import (
 )
 
 // errBudget says that the nodes of the budget were used up before the winner was known.
-var errBudget = errors.New("the node budget is used up")
+var errBudget = errors.New("the limit of nodes is reached")
 
 // question is a position to solve, and how to solve it.
 type question struct {
@@ -255,7 +255,7 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	default:
 		// The root stays open, since its other moves were not asked. What is proved is one loss for each
 		// given move: the opponent wins after it.
-		a.result.Stopped = "none of the given first moves wins"
+		a.result.Stopped = "no given first move wins; the other moves were not asked"
 		for _, m := range a.firstMoves {
 			a.claims = append(a.claims, proof.RootOf(a.position.After(m), eval.Won))
 		}

@@ -88,8 +88,9 @@ func (i *Info) String() string {
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
 	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes),
 		cli.FormatSize(i.UsedBytes))
-	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d hints\n",
-		i.TreeRecords, i.Facts, i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints)
+	fmt.Fprintf(&s, "records        %s, %s, %s of %s, %s\n", cli.Counted(i.TreeRecords, "tree record"),
+		cli.Counted(i.Facts, "fact"), cli.Counted(i.Certificates, "part"), cli.FormatSize(int64(i.CertificateBytes)),
+		cli.Counted(i.Hints, "hint"))
 	e := i.Evidence
 	fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
 	if e.Missing > 0 {
@@ -131,7 +132,8 @@ func (c *CampaignInfo) write(s *strings.Builder) {
 	if c.Winner != "" {
 		fmt.Fprintf(s, ": %s wins, verified %v", c.Winner, c.Verified)
 	}
-	fmt.Fprintf(s, "; %d tree records, %d facts, %d nodes, epoch %d\n", c.TreeRecords, c.Facts, c.Nodes, c.Epoch)
+	fmt.Fprintf(s, "; %s, %s, %d nodes, epoch %d\n", cli.Counted(c.TreeRecords, "tree record"),
+		cli.Counted(c.Facts, "fact"), c.Nodes, c.Epoch)
 }
 
 // Part is one kind of record and its space in the file. Sizes are in bytes.

@@ -68,9 +68,9 @@ func (r *Report) String() string {
 					r.Certificates-r.Digests, r.Evidence, r.Digests)
 			}
 		}
-		text := fmt.Sprintf("store          %s: %s, %s is good\nrecords        %d tree records, %d facts, "+
-			"%d certificates of %s, %d hints\n%s",
-			r.File, cli.FormatSize(r.FileBytes), what, r.Nodes, r.Facts, r.Certificates, size, r.Hints, parts)
+		text := fmt.Sprintf("store          %s: %s, %s is good\nrecords        %s, %s, %s of %s, %s\n%s",
+			r.File, cli.FormatSize(r.FileBytes), what, cli.Counted(r.Nodes, "tree record"), cli.Counted(r.Facts, "fact"),
+			cli.Counted(r.Certificates, "part"), size, cli.Counted(r.Hints, "hint"), parts)
 		if len(r.Campaigns) > 1 {
 			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
 		}

@@ -23,7 +23,7 @@ function showStatus(s) {
     list.push(['tree', count(s.tree_positions) + ' positions, ' + count(s.frontier) + ' to lease, ' + count(s.set_aside) + ' set aside'],
       ['facts', count(s.facts_won) + ' won, ' + count(s.facts_lost) + ' lost'],
       ['leases', count(s.leased)]);
-    const all = [['workers', s.workers], ['evidence', count(s.parts) + ' parts, ' + bytes(s.part_bytes)], ['runs since', span(s.seconds)], ['store', s.store]];
+    const all = [['workers', s.workers], ['evidence', count(s.parts) + ' parts, ' + bytes(s.part_bytes)], ['running for', span(s.seconds)], ['store', s.store]];
     if (s.quarantined) all.push(['quarantined', s.quarantined + ' may not join; master quarantine says who and why']);
     figures(all, 'master');
   }

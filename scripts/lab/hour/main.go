@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 
@@ -173,8 +173,7 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 	if err != nil {
 		return fmt.Errorf("master --version: %w", err)
 	}
-	first, _, _ := bytes.Cut(version, []byte("\n"))
-	c.Build = string(first)
+	c.Build = strings.Join(strings.Fields(string(version)), " ")
 	if err := c.write(record{Setup: &c.setup}); err != nil {
 		return err
 	}
