@@ -13,6 +13,7 @@ import (
 	"amazonsfarm/master/archive"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -24,8 +25,9 @@ import (
 // right answer all the same, and no claim is a fact that nobody has proved.
 func TestFalseClaims(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 500,
-		SplitAfter: 1500, MaxBudget: 3000, Heartbeat: 50 * time.Millisecond}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"),
+		Tree: tree.Config{InitialBudget: 500, SplitAfter: 1500, MaxBudget: 3000},
+		Loop: loop.Config{Heartbeat: 50 * time.Millisecond}}
 	if _, err := solve(t, o, nil, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -76,10 +78,10 @@ func TestFalseClaims(t *testing.T) {
 	if got, err := archive.Import(t.Context(), name, o.StoreFile, ""); err != nil || got.Guiding != r.Claims {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	o.MaxNodes = r.Nodes + 2000
+	o.Loop.NodeLimit = r.Nodes + 2000
 	begun(t, o, 2)
 	exportOver(t, o.StoreFile, name)
-	o.MaxNodes = 0
+	o.Loop.NodeLimit = 0
 	got, err := solve(t, o, nil, 2)
 	if err != nil || !got.Verified || got.Winner != "second" {
 		t.Fatalf("%+v, %v", got, err)
@@ -137,11 +139,11 @@ func exportOver(t *testing.T, storeFile, name string) {
 	}
 }
 
-// begun runs a campaign until MaxNodes, and further in small steps until there are facts, and returns how many. How
+// begun runs a campaign until its limit of nodes, and further in small steps until there are facts, and returns how many. How
 // soon the first one comes depends on the clock. The campaign must not be settled by then.
 func begun(t *testing.T, o Options, workers int) (facts uint64) {
 	t.Helper()
-	for ; facts == 0; o.MaxNodes += 300 {
+	for ; facts == 0; o.Loop.NodeLimit += 300 {
 		if _, err := solve(t, o, nil, workers); !errors.Is(err, loop.ErrLimit) {
 			t.Fatalf("settled too early for this test: %v", err)
 		}
@@ -183,8 +185,9 @@ func claimsOf(t *testing.T, name string) map[amazons.Key]eval.Verdict {
 // replies that are refuted, and holds with the parts beside it.
 func TestExportOfOpen(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 200,
-		SplitAfter: 500, MaxBudget: 1000, EasyReplies: true, MaxNodes: 900, Heartbeat: 50 * time.Millisecond}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"),
+		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000, EasyReplies: true},
+		Loop: loop.Config{NodeLimit: 900, Heartbeat: 50 * time.Millisecond}}
 	m, err := o.Root.ParseMove("B1-B3xB1")
 	if err != nil {
 		t.Fatal(err)
@@ -201,8 +204,9 @@ func TestExportOfOpen(t *testing.T) {
 // taken back, and with the folder the campaign goes on. Facts are lost only if an operator says that the parts are.
 func TestEvidenceAway(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 200,
-		SplitAfter: 500, MaxBudget: 1000, MaxNodes: 900, Heartbeat: 50 * time.Millisecond}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"),
+		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000},
+		Loop: loop.Config{NodeLimit: 900, Heartbeat: 50 * time.Millisecond}}
 	was := begun(t, o, 1)
 	facts := func() uint64 { return statsOf(t, o.StoreFile).Facts }
 	place, away := filepath.Join(folder, "a.evidence"), filepath.Join(folder, "away")
@@ -232,7 +236,7 @@ func TestEvidenceAway(t *testing.T) {
 	if _, err := Collect(o.StoreFile, true); err != nil || facts() != 0 {
 		t.Errorf("lost parts: %v; %d facts", err, facts())
 	}
-	o.MaxNodes = 0
+	o.Loop.NodeLimit = 0
 	if r, err := solve(t, o, nil, 2); err != nil || !r.Verified {
 		t.Errorf("after the loss: %+v, %v", r, err)
 	}

@@ -104,7 +104,6 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 // It reads the store each time: after facts were taken back the loop calls it again, and the new tree
 // lacks them.
 func (f *Farm) grow(c *campaign) (loop.Campaign, error) {
-	o := f.options
 	snap, err := snapshot(f.store, c.about, c.root)
 	if err != nil {
 		return loop.Campaign{}, err
@@ -112,12 +111,8 @@ func (f *Farm) grow(c *campaign) (loop.Campaign, error) {
 	// An epoch that no other store, and no restored backup, comes to: a worker may bring the leases of those, and
 	// is not to blame. The lower bits count the starts.
 	snap.Epoch += uint64(rand.Uint32N(1<<24)) << 16
-	growth := tree.Config{
-		Root: c.root, FirstMoves: c.firstMoves,
-		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies,
-		MaxPositions: o.MaxTreeNodes,
-	}
-	o.Limits.tree(&growth, o.Heartbeat)
+	growth := f.options.tree()
+	growth.Root, growth.FirstMoves = c.root, c.firstMoves
 	t, err := tree.New(growth, snap)
 	if err != nil {
 		return loop.Campaign{}, err
@@ -140,7 +135,7 @@ func (c *campaign) describe() loop.Campaign {
 	out.Resting = c.resting
 	if !c.farm.options.Embedded {
 		out.Recheck, out.Suspects = c.recheck, c.suspects
-		if c.farm.options.Limits.CheckFirst > 0 {
+		if c.farm.options.Tree.CheckFirst > 0 {
 			out.Try = c.try
 		}
 	}
@@ -160,7 +155,7 @@ type keeper struct{ farm *Farm }
 // The store comes first: if this process ends right after, the next start finds the campaign there and
 // begins it.
 func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
-	about, err := k.farm.store.AddCampaign(aboutOf(asked, k.farm.options.Build))
+	about, err := k.farm.store.AddCampaign(aboutOf(asked, k.farm.options.Services.Build))
 	if err != nil {
 		return loop.Campaign{}, err
 	}

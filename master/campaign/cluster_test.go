@@ -19,7 +19,9 @@ import (
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/master/web"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
@@ -72,8 +74,8 @@ func TestRevokedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := Open(Options{Root: position(t, "5x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
-		Build:         agent.Build(),
-		InitialBudget: 2000, SplitAfter: 4000, Heartbeat: 50 * time.Millisecond})
+		Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 2000, SplitAfter: 4000},
+		Loop: loop.Config{Heartbeat: 50 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,7 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 )
@@ -78,42 +79,26 @@ type Options struct {
 	ProofFile string
 	// Alone refuses a store with several campaigns.
 	Alone bool
-	// MaxCampaigns is how many campaigns the store may have. Default 64; see store.Options.
-	MaxCampaigns int
-	Build        string // of this program; workers of another are refused
-	// AllowOtherBuilds takes workers of other builds.
-	AllowOtherBuilds bool
-	MaxNodes         uint64 // ends the run when they are spent; 0: no limit
-	Stay             bool   // go on serving when all is done
 	// Embedded says that all workers are of this process. Then no part is checked before the answer
 	// is, and the checker of this machine goes over the whole proof.
 	Embedded bool
-	// MinFreeBytes is how much of the store's disk is left to others; when there is less the
-	// campaign pauses. Default 256 MiB; negative: nothing. See store.Options.
-	MinFreeBytes int64
-	// Evidence and Digest say where parts lie, and whether verified ones are dropped; see store.Options.
-	Evidence string
-	Digest   bool
 	// Lost takes back the facts of missing parts, even if most parts are missing.
 	Lost bool
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
-	// InitialBudget, MaxBudget, SplitAfter and EasyReplies are those of tree.Config.
-	InitialBudget, MaxBudget, SplitAfter uint64
-	EasyReplies                          bool
-	// MaxTreeNodes is MaxNodes of tree.Config, for each campaign.
-	MaxTreeNodes int
-	// Credit is that of schedule.Config.
-	Credit uint64
 
-	// Limits are further settings of the services and of the tree.
-	Limits Limits
+	// Store is for the store, and Services for the services: Open fills in where the parts are.
+	Store    store.Options
+	Services rpc.Config
+	// Loop is for the loop. Open fills in the store's file, who keeps campaigns, what was taken back, metrics and log.
+	Loop loop.Config
+	// Tree is for the tree of each campaign, beside its question; see Options.tree for what depends on the heartbeat.
+	Tree tree.Config
+	// Results is ResultsPerTick of Tree, but for each second. Default 2,000.
+	Results int
 
-	Heartbeat  time.Duration              // default 1 s
-	Now        func() time.Time           // the clock for what people see. Default: time.Now
-	freeBytes  func(string) (int64, bool) // for tests
-	Registerer prometheus.Registerer      // default: nobody reads the metrics
-	Log        *slog.Logger               // default: discards
+	Registerer prometheus.Registerer // default: nobody reads the metrics
+	Log        *slog.Logger          // default: discards
 }
 
 // Farm is an open store with its campaigns.
@@ -168,16 +153,14 @@ func Open(o Options) (_ *Farm, err error) {
 	given := o.Root.Board.Valid()
 	if given {
 		asked = aboutOf(loop.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly},
-			o.Build)
+			o.Services.Build)
 	}
-	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes, MaxCampaigns: o.MaxCampaigns,
-		Evidence: o.Evidence, Digest: o.Digest}
 	// A store that is there is gone on with. It is made only where there is none and the options
 	// say what to ask: "master serve" without a board must never begin an empty campaign by a slip
 	// in a path.
-	s, err := store.Open(o.StoreFile, settings)
+	s, err := store.Open(o.StoreFile, o.Store)
 	if errors.Is(err, store.ErrMissing) && given {
-		s, err = store.Create(o.StoreFile, asked, settings)
+		s, err = store.Create(o.StoreFile, asked, o.Store)
 		f.Created = err == nil
 	}
 	if err != nil {
@@ -206,7 +189,7 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	// With workers of this process the checker here reads every part, so all of them must lie on this
 	// machine.
-	if o.Embedded && (s.Bucket() != nil || o.Digest) {
+	if o.Embedded && (s.Bucket() != nil || o.Store.Digest) {
 		return nil, cli.Usagef("evidence-store and evidence: digest are for \"master serve\"; leave them out, or " +
 			"serve this store")
 	}
@@ -236,9 +219,12 @@ func Open(o Options) (_ *Farm, err error) {
 		}
 		campaigns = append(campaigns, grown)
 	}
-	f.Services = o.services()
+	f.Services = o.Services
 	f.Services.Parts = s
-	if f.Loop, err = loop.New(o.loop(keeper{f}, f.metrics), campaigns, s); err != nil {
+	settings := o.Loop
+	settings.StoreFile, settings.Campaigns, settings.Retracted = o.StoreFile, keeper{f}, f.retracted
+	settings.Metrics, settings.Log = f.metrics, o.Log
+	if f.Loop, err = loop.New(settings, campaigns, s); err != nil {
 		return nil, err
 	}
 	return f, nil

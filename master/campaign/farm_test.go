@@ -17,6 +17,7 @@ import (
 
 	"amazonsfarm/master/checks"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
@@ -42,7 +43,7 @@ func position(t testing.TB, text string) amazons.Position {
 // solve runs a campaign to its end, or until it is drained.
 func solve(t testing.TB, o Options, drain <-chan struct{}, workers int) (cli.SolveResult, error) {
 	t.Helper()
-	o.Build = agent.Build()
+	o.Services.Build = agent.Build()
 	f, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -82,9 +83,9 @@ func TestEmbedded(t *testing.T) {
 				c.text = "B..B/..../W..W b"
 			}
 			root := position(t, c.text)
-			o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: c.budget,
-				SplitAfter: c.split,
-				RulesOnly:  c.rulesOnly, Heartbeat: 50 * time.Millisecond}
+			o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), RulesOnly: c.rulesOnly,
+				Tree: tree.Config{InitialBudget: c.budget, SplitAfter: c.split},
+				Loop: loop.Config{Heartbeat: 50 * time.Millisecond}}
 			for _, text := range c.moves {
 				m, err := root.ParseMove(text)
 				if err != nil {
@@ -126,8 +127,8 @@ func TestEmbedded(t *testing.T) {
 }
 
 func TestDrainAndGoOn(t *testing.T) {
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: 2000,
-		SplitAfter: 4000}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Tree: tree.Config{InitialBudget: 2000, SplitAfter: 4000}}
 	drain := make(chan struct{})
 	timer := time.AfterFunc(100*time.Millisecond, func() { close(drain) })
 	defer timer.Stop()
@@ -139,7 +140,7 @@ func TestDrainAndGoOn(t *testing.T) {
 	if err != nil || report.Settled || checked != nil {
 		t.Errorf("verify an unsettled store: %+v, %v", report, err)
 	}
-	o.MaxNodes = r.Nodes + 1
+	o.Loop.NodeLimit = r.Nodes + 1
 	if r, err := solve(t, o, nil, 2); !errors.Is(err, loop.ErrLimit) {
 		t.Fatalf("limit: %+v, %v", r, err)
 	}
@@ -312,7 +313,7 @@ func TestOpenRefuses(t *testing.T) {
 // TestWorkerCannotStart holds that a campaign does not wait for workers that never come.
 func TestWorkerCannotStart(t *testing.T) {
 	f, err := Open(Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
-		Build: agent.Build()})
+		Services: rpc.Config{Build: agent.Build()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -526,7 +527,8 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 		t.Errorf("a text lies in place of its own certificate: %v", err)
 	}
 	// A file that came while the campaign ran stays too. Once it is gone, the campaign ends.
-	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "c.db"), Build: agent.Build()}
+	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "c.db"),
+		Services: rpc.Config{Build: agent.Build()}}
 	f, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -586,8 +588,8 @@ func TestDamagedPart(t *testing.T) {
 // TestOlderCopy opens an older copy of a store beside the parts of the newer one: no part is lost, and the newer one
 // goes on from them.
 func TestOlderCopy(t *testing.T) {
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"), InitialBudget: 200,
-		SplitAfter: 500, MaxBudget: 1000, MaxNodes: 900}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"),
+		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000}, Loop: loop.Config{NodeLimit: 900}}
 	if _, err := solve(t, o, nil, 1); !errors.Is(err, loop.ErrLimit) {
 		t.Fatal(err)
 	}
@@ -596,7 +598,7 @@ func TestOlderCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.MaxNodes = 4000
+	o.Loop.NodeLimit = 4000
 	if _, err := solve(t, o, nil, 1); err != nil && !errors.Is(err, loop.ErrLimit) {
 		t.Fatal(err)
 	}

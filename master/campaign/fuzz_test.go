@@ -126,7 +126,8 @@ func FuzzRecheck(f *testing.F) {
 		f.Fatal(err)
 	}
 	parts := fuzzParts(f, root)
-	o := Options{Root: root, StoreFile: filepath.Join(f.TempDir(), "s.store"), MinFreeBytes: -1}
+	o := Options{Root: root, StoreFile: filepath.Join(f.TempDir(), "s.store"),
+		Store: store.Options{MinFreeBytes: -1}}
 	campaign, err := Open(o)
 	if err != nil {
 		f.Fatal(err)

@@ -19,7 +19,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -157,8 +159,8 @@ func TestLiars(t *testing.T) {
 		t.Run(fmt.Sprint(liars), func(t *testing.T) {
 			registry := prometheus.NewRegistry()
 			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
-				Build:         agent.Build(),
-				InitialBudget: 100, SplitAfter: 200, Heartbeat: 50 * time.Millisecond, Registerer: registry})
+				Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 100, SplitAfter: 200},
+				Loop: loop.Config{Heartbeat: 50 * time.Millisecond}, Registerer: registry})
 			lies := lies(root)
 			told := 0
 			for i := range liars {
@@ -224,9 +226,9 @@ func TestLiars(t *testing.T) {
 func TestFirstLies(t *testing.T) {
 	root := position(t, "4x4")
 	registry := prometheus.NewRegistry()
-	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
-		InitialBudget: 100, SplitAfter: 200, Heartbeat: 50 * time.Millisecond, Registerer: registry,
-		Limits: Limits{CheckFirst: 2}})
+	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 100, SplitAfter: 200, CheckFirst: 2},
+		Loop: loop.Config{Heartbeat: 50 * time.Millisecond}, Registerer: registry})
 	for i, c := range lies(root) {
 		l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
 		name := fmt.Sprintf("liar-%d", i)
@@ -258,8 +260,9 @@ func TestFirstLies(t *testing.T) {
 func TestDamagedUploads(t *testing.T) {
 	root := position(t, "4x4")
 	registry := prometheus.NewRegistry()
-	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
-		Heartbeat: 50 * time.Millisecond, Registerer: registry})
+	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Services: rpc.Config{Build: agent.Build()}, Loop: loop.Config{Heartbeat: 50 * time.Millisecond},
+		Registerer: registry})
 	l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
 	if err := l.join(ctx, "damaging"); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/master/loop"
 )
 
 // TestResultsPerTick: what a master is to take in is said for a second, and ticks are as long as
@@ -16,8 +16,7 @@ func TestResultsPerTick(t *testing.T) {
 		want   int
 	}{{0, 0, 2000}, {0, 100 * time.Millisecond, 200}, {500, 0, 500}, {500, 2 * time.Second, 1000},
 		{1, 10 * time.Millisecond, 1}} {
-		var config tree.Config
-		(&Limits{Results: c.second}).tree(&config, c.tick)
+		config := (&Options{Results: c.second, Loop: loop.Config{Heartbeat: c.tick}}).tree()
 		if got := config.WithDefaults().ResultsPerTick; got != c.want {
 			t.Errorf("%d a second, a tick of %v: %d a tick, want %d", c.second, c.tick, got, c.want)
 		}

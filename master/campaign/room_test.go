@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/worker/agent"
@@ -30,15 +31,15 @@ import (
 func TestFullDisk(t *testing.T) {
 	var asked, refused atomic.Int64
 	file := filepath.Join(t.TempDir(), "s.store")
-	r, err := solve(t, Options{Root: position(t, "5x5"), StoreFile: file, InitialBudget: 5000, SplitAfter: 20_000,
-		Heartbeat:    20 * time.Millisecond,
-		MinFreeBytes: 1 << 20, freeBytes: func(string) (int64, bool) {
+	r, err := solve(t, Options{Root: position(t, "5x5"), StoreFile: file,
+		Tree: tree.Config{InitialBudget: 5000, SplitAfter: 20_000}, Loop: loop.Config{Heartbeat: 20 * time.Millisecond},
+		Store: store.Options{MinFreeBytes: 1 << 20, FreeBytes: func(string) (int64, bool) {
 			if n := asked.Add(1); n > 2 && n/20%2 == 0 && n < 3000 {
 				refused.Add(1)
 				return 1000, true
 			}
 			return 1 << 40, true
-		}}, nil, 2)
+		}}}, nil, 2)
 	if err != nil || !r.Verified || r.Winner != "first" /* AMAZONS.md */ {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -54,9 +55,9 @@ func TestFullDisk(t *testing.T) {
 // with: each is a good store of that campaign, and the last one can be gone on from.
 func TestBackupWhileRunning(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: position(t, "5x5"), StoreFile: filepath.Join(folder, "s.store"), Build: agent.Build(),
-		InitialBudget: 2000, SplitAfter: 8000,
-		Heartbeat: 20 * time.Millisecond, Stay: true}
+	o := Options{Root: position(t, "5x5"), StoreFile: filepath.Join(folder, "s.store"),
+		Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 2000, SplitAfter: 8000},
+		Loop: loop.Config{Heartbeat: 20 * time.Millisecond, Stay: true}}
 	f, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +139,7 @@ func TestBackupWhileRunning(t *testing.T) {
 	if err := os.CopyFS(store.EvidenceFolder(last), os.DirFS(store.EvidenceFolder(o.StoreFile))); err != nil {
 		t.Fatal(err)
 	}
-	o.StoreFile, o.ProofFile, o.Stay = last, "", false
+	o.StoreFile, o.ProofFile, o.Loop.Stay = last, "", false
 	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified || r.Winner != "first" {
 		t.Errorf("from the backup: %+v, %v", r, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
@@ -70,7 +71,7 @@ func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
 func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look func(v *virtual)) (took time.Duration,
 	nodes uint64) {
 	t.Helper()
-	inVirtualTime(t, 1, Options{Limits: Limits{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
+	inVirtualTime(t, 1, Options{Tree: tree.Config{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
 		v.serve()
 		ctx, cancel := context.WithCancel(v.t.Context())
 		var all sync.WaitGroup

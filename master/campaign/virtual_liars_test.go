@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -280,7 +282,8 @@ func (c *cheat) lie(kind lying, until time.Time) error {
 // the nodes an honest one searched in a second of virtual time, and how long the campaign took.
 func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64, took time.Duration) {
 	t.Helper()
-	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, CheckFirst: 2, CheckSeed: 1}},
+	inVirtualTime(t, 1, Options{Services: rpc.Config{SessionMessages: 50},
+		Tree: tree.Config{CheckFirst: 2, CheckSeed: 1}},
 		func(v *virtual) {
 			v.serve()
 			honest := []*member{v.work("one", nil, nil), v.work("two", nil, nil)}

@@ -12,6 +12,7 @@ import (
 
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
@@ -69,7 +70,7 @@ func (v *virtual) claims() int {
 // known of each; who was confirmed is believed at once, while the results of a newcomer wait; and
 // the next lie of the liar is its third.
 func TestStandingOutlastsACrash(t *testing.T) {
-	inVirtualTime(t, 5, Options{Limits: Limits{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
+	inVirtualTime(t, 5, Options{Tree: tree.Config{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
 		t := v.t
 		v.serve()
 		person := func(name string) *cheat {

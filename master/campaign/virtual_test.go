@@ -99,11 +99,11 @@ func inVirtualTime(t *testing.T, seed uint64, o Options, play func(v *virtual)) 
 	synctest.Test(t, func(t *testing.T) {
 		o.Root = position(t, virtualRoot)
 		o.StoreFile = filepath.Join(t.TempDir(), "s.store")
-		if o.Build == "" {
-			o.Build = agent.Build()
+		if o.Services.Build == "" {
+			o.Services.Build = agent.Build()
 		}
-		if o.InitialBudget == 0 {
-			o.InitialBudget, o.SplitAfter, o.MaxBudget = 10, 20, 100
+		if t := &o.Tree; t.InitialBudget == 0 {
+			t.InitialBudget, t.SplitAfter, t.MaxBudget = 10, 20, 100
 		}
 		o.CheckWorkers = 1
 		v := &virtual{t: t, random: rand.New(rand.NewPCG(seed, 0)), options: o, over: make(chan struct{}),

@@ -14,6 +14,8 @@ import (
 	grpccredentials "google.golang.org/grpc/credentials"
 
 	"amazonsfarm/master/credentials"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
@@ -80,7 +82,7 @@ func TestWorkerVanishes(t *testing.T) {
 // TestDistantWorkers has workers whose messages travel for a good part of the time of a lease. They
 // ask for the next one early, so that a good part of them (38 % on average) is there in time.
 func TestDistantWorkers(t *testing.T) {
-	trouble(t, Options{InitialBudget: 4, SplitAfter: 20, MaxBudget: 4}, func(v *virtual) {
+	trouble(t, Options{Tree: tree.Config{InitialBudget: 4, SplitAfter: 20, MaxBudget: 4}}, func(v *virtual) {
 		v.distance = 300 * time.Millisecond
 		v.serve()
 		a, b := v.work("a", nil, nil), v.work("b", nil, nil)
@@ -212,7 +214,8 @@ func TestStuckWorkerWithLiveConnection(t *testing.T) {
 // than nothing.
 func TestClockJump(t *testing.T) {
 	var jump atomic.Int64
-	o := Options{Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }}
+	o := Options{Loop: loop.Config{
+		Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }}}
 	trouble(t, o, func(v *virtual) {
 		jump.Store(0)
 		v.serve()
@@ -261,7 +264,7 @@ func TestMasterOfAnotherVersion(t *testing.T) {
 		v.await("results are in", func() bool { return old.stats.Results.Load() > 2 })
 		v.begun("old")
 		v.crash()
-		v.options.Build = "another build"
+		v.options.Services.Build = "another build"
 		v.serve()
 		if err := v.wait(old); !errors.Is(err, agent.ErrRefused) ||
 			!strings.Contains(err.Error(), "by build another build, the worker is build "+ours) {
@@ -280,7 +283,7 @@ func TestMasterOfAnotherVersion(t *testing.T) {
 			}
 		}
 		v.crash()
-		v.options.Build = ours
+		v.options.Services.Build = ours
 		v.serve()
 		fresh := v.work("fresh", nil, nil)
 		v.settle()

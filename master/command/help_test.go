@@ -63,8 +63,8 @@ func TestSettings(t *testing.T) {
 	s, err := read("split-after: 700\nmax-budget: 5\nmin-free: 3MiB # for now\nheartbeat: "+
 		"20ms\n\nworker-messages: 1e3\n",
 		"--max-budget", "9")
-	if o := s.farm; err != nil || o.SplitAfter != 700 || o.MaxBudget != 9 || o.MinFreeBytes != 3<<20 ||
-		o.Heartbeat != 20*time.Millisecond || o.Limits.SessionMessages != 1000 {
+	if o := s.farm; err != nil || o.Tree.SplitAfter != 700 || o.Tree.MaxBudget != 9 || o.Store.MinFreeBytes != 3<<20 ||
+		o.Loop.Heartbeat != 20*time.Millisecond || o.Services.SessionMessages != 1000 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, empty := range []string{"", "# nothing\n", "{}"} {

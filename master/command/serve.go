@@ -70,7 +70,7 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&f.board, "board", "", "solve this `BOARD` or position (default: what the store has)")
 	f.settings.addCampaign(flags, &f.moves)
 	flags.StringVar(&o.Name, "name", "", "call a new campaign `NAME` (default: its board)")
-	flags.BoolVar(&o.Stay, "stay", false, "keep answering when all is settled")
+	flags.BoolVar(&o.Loop.Stay, "stay", false, "keep answering when all is settled")
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaigns in `FILE`")
 	flags.StringVar(&o.ProofFile, "proof", "", "write the first certificate to `FILE` (default: beside the store)")
 	flags.StringVar(&f.listen, "listen", defaultMaster, "serve workers and operators at `ADDR`")
@@ -79,7 +79,7 @@ func serveCommand() *cobra.Command {
 		"serve the same encrypted, and operators' commands, at `ADDR` (default: none)")
 	flags.StringVar(&f.credentials, "credentials", "", "encrypt, with the master's credential in `FOLDER`")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow unencrypted connections from other machines")
-	flags.BoolVar(&o.AllowOtherBuilds, "allow-other-builds", false, "accept workers of other builds")
+	flags.BoolVar(&o.Services.AllowOtherBuilds, "allow-other-builds", false, "accept workers of other builds")
 	cli.LogLevelFlag(flags, &f.level, "info")
 	f.settings.addTo(flags, "initial-budget", "max-budget", "heartbeat", "tree-positions", "check-first", "min-free")
 	cli.Group(flags, "Campaign", "board", "first-move", "rules-only", "name", "nodes", "easy-replies", "stay")
@@ -129,7 +129,7 @@ func (f *serveFlags) validate() error {
 		return cli.Usagef("--listen %s: without --credentials connections are not encrypted; "+
 			"use --credentials, a loopback address, or --insecure where the network is trusted", f.listen)
 	}
-	o.Build = agent.Build()
+	o.Services.Build = agent.Build()
 	return nil
 }
 

@@ -42,7 +42,7 @@ func newSettings() *settings {
 	s := &settings{all: pflag.NewFlagSet("settings", pflag.ContinueOnError)}
 	s.all.SortFlags = false
 	// For check-first a zero means something else, to trust all, so its default is set here.
-	s.farm.Limits.CheckFirst, s.farm.MinFreeBytes = 2, store.DefaultMinFreeBytes
+	s.farm.Tree.CheckFirst, s.farm.Store.MinFreeBytes = 2, store.DefaultMinFreeBytes
 	s.pages = web.DefaultConfig()
 	s.addLeases()
 	s.addWorkers()
@@ -52,48 +52,48 @@ func newSettings() *settings {
 
 // addLeases defines how long leases are and how large the tree gets.
 func (s *settings) addLeases() {
-	o, x, d := &s.farm, &s.farm.Limits, tree.Config{}.WithDefaults()
+	t, d := &s.farm.Tree, tree.Config{}.WithDefaults()
 	s.title = "Leases and tree"
-	define(s, s.all.Uint64Var, "initial-budget", &o.InitialBudget, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "initial-budget", &t.InitialBudget, 0, math.MaxInt64,
 		"search `NODES` in a position's first lease (default %d, fewer in a young campaign)", d.InitialBudget)
-	define(s, s.all.IntVar, "probe-percent", &x.ProbePercent, 0, 100,
+	define(s, s.all.IntVar, "probe-percent", &t.ProbePercent, 0, 100,
 		"give a first lease at least `N` percent of the initial budget (default %d)", d.ProbePercent)
-	define(s, s.all.Uint64Var, "max-budget", &o.MaxBudget, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "max-budget", &t.MaxBudget, 0, math.MaxInt64,
 		"search at most `NODES` in a lease (default %d, or the initial budget)", d.MaxBudget)
-	define(s, s.all.Uint64Var, "split-after", &o.SplitAfter, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "split-after", &t.SplitAfter, 0, math.MaxInt64,
 		"split a position after `NODES` (default %d)", d.SplitAfter)
-	define(s, s.all.IntVar, "short-percent", &x.ShortPercent, -1, 100,
+	define(s, s.all.IntVar, "short-percent", &t.ShortPercent, -1, 100,
 		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
-	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, cli.Most,
+	define(s, s.all.IntVar, "silent-heartbeats", &t.SilentTicks, 0, cli.Most,
 		"lose a lease after `N` heartbeats without progress (default 10, at a heartbeat of 1s)")
-	define(s, s.all.DurationVar, "heartbeat", &o.Heartbeat, 10*time.Millisecond, 24*time.Hour,
+	define(s, s.all.DurationVar, "heartbeat", &s.farm.Loop.Heartbeat, 10*time.Millisecond, 24*time.Hour,
 		"let workers report once in `TIME` (default 1s)")
-	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, cli.Most,
+	define(s, s.all.IntVar, "results-per-second", &s.farm.Results, 0, cli.Most,
 		"make leases longer above `N` results a second (default %d)", d.ResultsPerTick)
-	define(s, s.all.IntVar, "tree-positions", &o.MaxTreeNodes, 0, cli.Most,
+	define(s, s.all.IntVar, "tree-positions", &t.MaxPositions, 0, cli.Most,
 		"keep at most `N` positions in the tree, 500 bytes each (default %d)", d.MaxPositions)
-	define(s, s.all.IntVar, "tree-facts", &x.MaxTreeFacts, 0, cli.Most,
+	define(s, s.all.IntVar, "tree-facts", &t.MaxFacts, 0, cli.Most,
 		"keep at most `N` facts in memory, 150 bytes each (default %d)", d.MaxFacts)
 }
 
 // addWorkers defines what workers may do and whose results are checked.
 func (s *settings) addWorkers() {
-	x := &s.farm.Limits
+	l, r := &s.farm.Loop, &s.farm.Services
 	s.title = "Trust in workers"
-	define(s, s.all.IntVar, "check-first", &x.CheckFirst, 0, cli.Most,
+	define(s, s.all.IntVar, "check-first", &s.farm.Tree.CheckFirst, 0, cli.Most,
 		"check `N` results of a new party (default 2; 0: trust all)")
-	define(s, s.all.IntVar, "max-offences", &x.MaxOffences, 0, cli.Most,
+	define(s, s.all.IntVar, "max-offences", &l.MaxOffences, 0, cli.Most,
 		"quarantine a party after `N` offences (default 3)")
 	s.title = "Limits of a worker"
-	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
-	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,
+	define(s, s.all.IntVar, "max-workers", &l.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
+	define(s, s.all.Float64Var, "worker-messages", &r.SessionMessages, 0, 1e9,
 		"accept `N` messages a second from a worker (default 2000)")
-	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 256MiB)")
-	define(s, s.all.Int64Var, "upload-rate", &x.UploadRate, -1, 1<<40,
+	s.size("max-certificate", &r.MaxCertificateBytes, "accept certificates up to `SIZE` (default 256MiB)")
+	define(s, s.all.Int64Var, "upload-rate", &r.UploadRate, -1, 1<<40,
 		"end uploads below `N` bytes a second (default 32768, -1: never)")
-	define(s, s.all.DurationVar, "upload-idle", &x.CallIdle, 10*time.Millisecond, 24*time.Hour,
+	define(s, s.all.DurationVar, "upload-idle", &r.CallIdle, 10*time.Millisecond, 24*time.Hour,
 		"end a call that is silent for `TIME` (default 1m)")
-	s.size("hints", &x.HintBytes, "keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
+	s.size("hints", &l.HintBytes, "keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
 	s.title = "Limits of a credential"
 	define(s, s.all.Float64Var, "credential-messages", &s.access.MessagesPerSecond, 0, 1e9,
 		"accept `N` messages a second from a credential (default 4000)")
@@ -106,15 +106,15 @@ func (s *settings) addWorkers() {
 // addRest defines how much the store holds and how often pages change.
 func (s *settings) addRest() {
 	s.title = "Store"
-	s.size("min-free", &s.farm.MinFreeBytes, "pause while the disk of the store has less than `SIZE` left")
-	s.all.StringVar(&s.farm.Evidence, "evidence-store", "",
+	s.size("min-free", &s.farm.Store.MinFreeBytes, "pause while the disk of the store has less than `SIZE` left")
+	s.all.StringVar(&s.farm.Store.Evidence, "evidence-store", "",
 		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
 	s.group("evidence-store")
-	s.all.Var((*digest)(&s.farm.Digest), "evidence", "what stays of a verified part: keep it, or a `digest`")
+	s.all.Var((*digest)(&s.farm.Store.Digest), "evidence", "what stays of a verified part: keep it, or a `digest`")
 	s.group("evidence")
-	define(s, s.all.IntVar, "max-campaigns", &s.farm.MaxCampaigns, 0, cli.Most,
+	define(s, s.all.IntVar, "max-campaigns", &s.farm.Store.MaxCampaigns, 0, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")
-	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Credit, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Loop.Credit, 0, math.MaxInt64,
 		"let a campaign that was idle catch up `NODES` (default 10000000)")
 	s.title = "Pages"
 	define(s, s.all.DurationVar, "page-period", &s.pages.Period, 100*time.Millisecond, time.Minute,
@@ -177,8 +177,8 @@ func (s *settings) addCampaign(flags *pflag.FlagSet, moves *[]string) {
 	o := &s.farm
 	flags.StringArrayVar(moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
-	flags.Uint64Var(&o.MaxNodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
-	flags.BoolVar(&o.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
+	flags.Uint64Var(&o.Loop.NodeLimit, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
+	flags.BoolVar(&o.Tree.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
 }
 
 // read reads the settings file, and checks what cannot be checked of one setting alone.
@@ -192,14 +192,14 @@ func (s *settings) read() error {
 			return err
 		}
 	}
-	if m, i := s.farm.MaxBudget, s.farm.InitialBudget; m > 0 && m < i {
+	if m, i := s.farm.Tree.MaxBudget, s.farm.Tree.InitialBudget; m > 0 && m < i {
 		return cli.Usagef("max-budget %d: it must be at least initial-budget %d", m, i)
 	}
-	if m := s.farm.Limits.MaxCertificateBytes; m > 0 && m < leastCertificate {
+	if m := s.farm.Services.MaxCertificateBytes; m > 0 && m < leastCertificate {
 		return cli.Usagef("max-certificate %s: give at least %s, the largest part that a worker makes",
 			cli.FormatSize(m), cli.FormatSize(leastCertificate))
 	}
-	if place := s.farm.Evidence; place != "" {
+	if place := s.farm.Store.Evidence; place != "" {
 		if _, err := evidence.Open(place); err != nil {
 			return cli.Usagef("evidence-store: %w", err)
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/simulate"
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -37,7 +36,7 @@ type simulateFlags struct {
 // what a simulation finds can be served as it is.
 func simulateCommand() *cobra.Command {
 	f := &simulateFlags{settings: newSettings(), table: 16 << 20, tables: 1 << 30}
-	f.settings.farm.Limits.CheckFirst = 0 // all workers are our own
+	f.settings.farm.Tree.CheckFirst = 0 // all workers are our own
 	c := &cobra.Command{
 		Use:   "simulate BOARD|POSITION",
 		Short: "Run farms of virtual workers in virtual time, and measure their efficiency",
@@ -105,15 +104,13 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 	if err := errors.Join(f.settings.read(), checkTable(int64(f.tables), 1)); err != nil {
 		return err
 	}
-	o, x, c := &f.settings.farm, &f.settings.farm.Limits, &f.config
-	c.Tree = tree.Config{Root: q.root, FirstMoves: q.firstMoves, InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget,
-		ProbePercent: x.ProbePercent, SplitAfter: o.SplitAfter, ResultsPerTick: x.Results, SilentTicks: x.SilentTicks,
-		ShortPercent: x.ShortPercent, CheckFirst: x.CheckFirst, MaxPositions: o.MaxTreeNodes, MaxFacts: x.MaxTreeFacts,
-	}.WithDefaults()
+	o, c := &f.settings.farm, &f.config
+	o.Tree.Root, o.Tree.FirstMoves, o.Tree.ResultsPerTick = q.root, q.firstMoves, o.Results
+	c.Tree = o.Tree.WithDefaults()
 	if f.evidence {
 		c.ExtractShare, c.CheckShare = simulate.ExtractShare, simulate.CheckShare
 	}
-	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), x.HintBytes
+	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), o.Loop.HintBytes
 	c.HintEntries = hintEntries
 	if first := c.Tree.InitialBudget / max(1, c.Scale); first < simulate.ShortLease {
 		fmt.Fprintf(w, "first leases search %d nodes each (--initial-budget %d over --scale %d): below %d nodes even "+

@@ -49,7 +49,7 @@ type solveFlags struct {
 func solveCommand() *cobra.Command {
 	f := &solveFlags{table: cli.TableSize{Bytes: 256 << 20}, settings: newSettings()}
 	o := &f.settings.farm
-	o.Limits.CheckFirst = 0 // all workers are our own
+	o.Tree.CheckFirst = 0 // all workers are our own
 	var check func(amazons.Position) error
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
@@ -111,11 +111,12 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 			o.ProofFile = besideTheUser(o.ProofFile, line)
 		}
 	}
-	if o.InitialBudget == 0 && f.workers == 1 {
+	if o.Tree.InitialBudget == 0 && f.workers == 1 {
 		// A limit that was given bounds it, or max-budget would refuse a budget that nobody chose.
-		o.InitialBudget = min(loneBudget, cmp.Or(o.MaxNodes, loneBudget), cmp.Or(o.MaxBudget, loneBudget))
+		o.Tree.InitialBudget = min(loneBudget, cmp.Or(o.Loop.NodeLimit, loneBudget),
+			cmp.Or(o.Tree.MaxBudget, loneBudget))
 	}
-	o.Root, o.FirstMoves, o.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
+	o.Root, o.FirstMoves, o.Services.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
 	o.Embedded, o.Alone = true, true
 	return checkFiles(o.StoreFile, o.ProofFile, f.makeFolder)
 }

@@ -121,9 +121,9 @@ func TestLargeTree(t *testing.T) {
 	begin := time.Now()
 	registry := prometheus.NewRegistry()
 	f, err := campaign.Open(campaign.Options{
-		Root: root, StoreFile: file, Build: agent.Build(), Embedded: true, InitialBudget: 50, SplitAfter: 1,
-		MaxTreeNodes: 4 * *largeNodes,
-		Heartbeat:    200 * time.Millisecond, Registerer: registry,
+		Root: root, StoreFile: file, Embedded: true, Registerer: registry,
+		Services: rpc.Config{Build: agent.Build()}, Loop: loop.Config{Heartbeat: 200 * time.Millisecond},
+		Tree: tree.Config{InitialBudget: 50, SplitAfter: 1, MaxPositions: 4 * *largeNodes},
 	})
 	if err != nil {
 		t.Fatal(err)
