@@ -123,7 +123,7 @@ func TestRevokedCertificate(t *testing.T) {
 	}
 	campaign := func(name string) (web.Campaign, error) { return rpc.CampaignOf(f.Loop, name) }
 	config := web.DefaultConfig()
-	config.Gatherer, config.Campaign, config.Commands = prometheus.NewRegistry(), campaign, f.Loop
+	config.Gatherer, config.Campaign, config.Command = prometheus.NewRegistry(), campaign, f.Loop.Command
 	config.Operator = guard.Operator
 	site := web.New(config)
 	all.Go(func() { _ = site.Serve(watching, tls.NewListener(pages, guard.PagesTLS())) })

@@ -502,7 +502,7 @@ func TestOperatorInBrowser(t *testing.T) {
 	var operator atomic.Bool
 	campaign := func(name string) (web.Campaign, error) { return rpc.CampaignOf(f.Loop, name) }
 	config := web.DefaultConfig()
-	config.Gatherer, config.Campaign, config.Commands = prometheus.NewRegistry(), campaign, f.Loop
+	config.Gatherer, config.Campaign, config.Command = prometheus.NewRegistry(), campaign, f.Loop.Command
 	config.Operator = func(*tls.ConnectionState) string {
 		if operator.Load() {
 			return "me"

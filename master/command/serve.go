@@ -289,7 +289,7 @@ func (on listeners) Close() {
 func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheus.Registry, guard *access.Guard,
 	log *slog.Logger) *web.Server {
 	w := f.settings.pages
-	w.Gatherer, w.Commands, w.Log = registry, l, log
+	w.Gatherer, w.Command, w.Log = registry, l.Command, log
 	w.Campaign = func(name string) (web.Campaign, error) { return rpc.CampaignOf(l, name) }
 	for _, address := range []string{f.http, f.https} {
 		if host, _, err := net.SplitHostPort(address); err == nil {

@@ -164,15 +164,16 @@ func (l *Loop) Do(ctx context.Context, ev tree.Event) (View, error) {
 	}, answer)
 }
 
-// Pause grants no new leases of any campaign, for as long as this master runs; running ones go on.
-func (l *Loop) Pause(ctx context.Context) error {
-	_, err := l.Do(ctx, tree.Pause{})
-	return err
+// commands are what an operator may do with all campaigns at once.
+var commands = map[string]tree.Event{
+	"pause":  tree.Pause{},  // grants no new leases, for as long as this master runs; running ones go on
+	"resume": tree.Resume{}, // ends a pause; campaigns that are paused by themselves stay so
+	"drain":  tree.Drain{},  // see Drain
 }
 
-// Resume ends a Pause. Campaigns that are paused by themselves stay so.
-func (l *Loop) Resume(ctx context.Context) error {
-	_, err := l.Do(ctx, tree.Resume{})
+// Command carries out pause, resume or drain.
+func (l *Loop) Command(ctx context.Context, name string) error {
+	_, err := l.Do(ctx, commands[name])
 	return err
 }
 

@@ -6,13 +6,6 @@ import (
 	"net/http"
 )
 
-// Commands are what an operator may do with a campaign; a *loop.Loop has them.
-type Commands interface {
-	Pause(context.Context) error  // no new leases; running ones go on
-	Resume(context.Context) error // after a pause
-	Drain(context.Context) error  // cancels all leases; then the master ends
-}
-
 // operatorJSON says who is looking.
 type operatorJSON struct {
 	MessageType string `json:"message_type"` // "operator"
@@ -28,8 +21,7 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 	// A browser sends the operator's credential along with any request to this address, also with one
 	// that another site makes. So a valid credential does not say that the operator meant the command.
 	protection := http.NewCrossOriginProtection()
-	for name, do := range map[string]func(Commands, context.Context) error{"pause": Commands.Pause,
-		"resume": Commands.Resume, "drain": Commands.Drain} {
+	for _, name := range []string{"pause", "resume", "drain"} {
 		mux.Handle("POST /api/"+name, protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			who := s.operator(r.TLS)
 			if who == "" {
@@ -38,7 +30,7 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 			}
 			ctx, cancel := context.WithTimeout(r.Context(), askPatience)
 			defer cancel()
-			if err := do(s.cfg.Commands, ctx); err != nil {
+			if err := s.cfg.Command(ctx, name); err != nil {
 				fail(w, err)
 				return
 			}

@@ -53,8 +53,8 @@ type Config struct {
 
 	// Campaign returns the campaign of a name; for no name, the one that the pages show at first.
 	Campaign func(name string) (Campaign, error)
-	// Commands are what operators can do.
-	Commands Commands
+	// Command carries out what an operator can do: pause, resume or drain; see loop.Loop.Command.
+	Command func(ctx context.Context, name string) error
 	// Operator returns the name of the operator whose credential came with a connection, empty if
 	// there is none that is good now.
 	Operator func(*tls.ConnectionState) string
@@ -75,7 +75,7 @@ type Config struct {
 }
 
 // DefaultConfig returns what a server shows that is always ready. It lacks Gatherer, Campaign and
-// Commands.
+// Command.
 func DefaultConfig() Config {
 	well := func() error { return nil }
 	return Config{Ready: well, Alive: well, Operator: func(*tls.ConnectionState) string { return "" },

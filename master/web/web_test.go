@@ -109,7 +109,7 @@ func (c *campaign) Explore(_ context.Context, way []amazons.Position) (*farmv1.E
 func newServer(t testing.TB, c Config) *Server {
 	t.Helper()
 	full := DefaultConfig()
-	full.Gatherer, full.Campaign, full.Commands = prometheus.NewRegistry(), only(newCampaign(t)), c.Commands
+	full.Gatherer, full.Campaign, full.Command = prometheus.NewRegistry(), only(newCampaign(t)), c.Command
 	if c.Gatherer != nil {
 		full.Gatherer, full.Ready = c.Gatherer, c.Ready
 	}
@@ -511,21 +511,20 @@ func TestStatic(t *testing.T) {
 // commands counts what it is told to do.
 type commands struct{ given []string }
 
-func (c *commands) add(name string) error {
+func (c *commands) do(_ context.Context, name string) error {
+	if name == "drain" {
+		return errors.New("it is not the time")
+	}
 	c.given = append(c.given, name)
 	return nil
 }
-
-func (c *commands) Pause(context.Context) error  { return c.add("pause") }
-func (c *commands) Resume(context.Context) error { return c.add("resume") }
-func (c *commands) Drain(context.Context) error  { return errors.New("it is not the time") }
 
 // TestCommands: only an operator's connection changes anything, and no page of another site in an
 // operator's browser.
 func TestCommands(t *testing.T) {
 	c := &commands{}
 	who := "me"
-	h := newServer(t, Config{Campaign: only(newCampaign(t)), Commands: c,
+	h := newServer(t, Config{Campaign: only(newCampaign(t)), Command: c.do,
 		Operator: func(*tls.ConnectionState) string { return who }}).handler()
 	post := func(name string, secure bool, origin string) int {
 		r := httptest.NewRequest("POST", "https://farm.example/api/"+name, nil)
