@@ -477,10 +477,10 @@ func (c *campaign) winningMoves() []string {
 
 // winner names the winner, "" where no given first move wins.
 func (c *campaign) winner() string {
-	if c.settled == nil || c.settled.Verdict == eval.Open {
+	if c.settled == nil {
 		return ""
 	}
-	return cli.WinnerName(c.root, c.settled.Verdict == eval.Won)
+	return cli.WinnerName(c.root, c.settled.Verdict)
 }
 
 // conclusion is what the loop tells people of the answer.

@@ -177,9 +177,7 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 	if r.Settled = status.Settled; !r.Settled {
 		return nil
 	}
-	if status.Verdict != eval.Open {
-		r.Winner = cli.WinnerName(c.root, status.Verdict == eval.Won)
-	}
+	r.Winner = cli.WinnerName(c.root, status.Verdict)
 	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Verdict: status.Verdict,
 		NoGivenMoveWins: status.NoGivenMoveWins})
 	o.RulesOnly = o.RulesOnly || c.about.RulesOnly

@@ -75,7 +75,7 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
-		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: winner(v), Phase: phaseMessage(v.Phase),
+		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: cli.WinnerName(v.Root, t.Verdict), Phase: phaseMessage(v.Phase),
 		Evidence: v.Evidence,
 	}
 	for _, each := range v.All {
@@ -100,7 +100,7 @@ func summaryMessage(v loop.View) *farmv1.CampaignSummary {
 	return &farmv1.CampaignSummary{
 		Campaign: campaignMessage(v.About, false), State: v.State, Why: v.Why, Priority: int32(v.Priority),
 		Share: uint32(v.Share), RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running,
-		Leased: uint64(t.Leased), Winner: winner(v), Verified: v.Conclusion != nil && v.Conclusion.Verified,
+		Leased: uint64(t.Leased), Winner: cli.WinnerName(v.Root, t.Verdict), Verified: v.Conclusion != nil && v.Conclusion.Verified,
 	}
 }
 
@@ -110,14 +110,6 @@ func phaseMessage(p loop.Phase) *farmv1.Phase {
 		return nil
 	}
 	return &farmv1.Phase{Name: p.Name, Done: p.Done, Total: p.Total}
-}
-
-// winner names the winner, "" where it is not known.
-func winner(v loop.View) string {
-	if v.Tree.Verdict == eval.Open {
-		return ""
-	}
-	return cli.WinnerName(v.Root, v.Tree.Verdict == eval.Won)
 }
 
 func workerMessages(list []loop.Member) []*farmv1.Worker {

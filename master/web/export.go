@@ -107,7 +107,7 @@ func exported(site Site, r *checker.Report) Exported {
 	root := c.Roots[0].Position(c.Board)
 	s := document.Status{MessageType: "status", Campaign: c.Board.String(), Board: c.Board.String(),
 		Root: root.String(), State: "settled", Why: "The certificate was checked when this site was made.",
-		Verified: true, Winner: cli.WinnerName(root, c.Roots[0].Claim == eval.Won), Phi: infinity,
+		Verified: true, Winner: cli.WinnerName(root, c.Roots[0].Claim), Phi: infinity,
 		Certificate: &cli.Certificate{Positions: uint64(r.Entries), Bytes: r.Bytes, SHA256: r.SHA256, File: site.Name}}
 	if c.Roots[0].Claim == eval.Won {
 		s.Phi, s.Delta = 0, infinity

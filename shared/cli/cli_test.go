@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
 )
@@ -161,12 +162,12 @@ func TestResult(t *testing.T) {
 	other, _ := amazons.ParsePosition("W./.B b")
 	for _, c := range []struct {
 		p     amazons.Position
-		wins  bool
+		wins  eval.Verdict
 		want  string
 		field string
 	}{
-		{start, true, "first", "board"}, {start, false, "second", "board"}, {other, true, "black", "position"},
-		{other, false, "white", "position"},
+		{start, eval.Won, "first", "board"}, {start, eval.Lost, "second", "board"},
+		{other, eval.Won, "black", "position"}, {other, eval.Lost, "white", "position"},
 	} {
 		r := NewSolveResult(c.p)
 		r.Winner = WinnerName(c.p, c.wins)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // SolveResult is the answer about one position: one JSON document, or one line
@@ -81,14 +82,16 @@ func IsStart(p amazons.Position) bool {
 }
 
 // WinnerName returns how the winner of p is called: first or second for a
-// starting position, white or black for any other. moverWins says whether the side to move in p wins.
-func WinnerName(p amazons.Position, moverWins bool) string {
+// starting position, white or black for any other, and empty while it is open.
+func WinnerName(p amazons.Position, v eval.Verdict) string {
 	switch {
-	case IsStart(p) && moverWins:
+	case v == eval.Open:
+		return ""
+	case IsStart(p) && v == eval.Won:
 		return "first"
 	case IsStart(p):
 		return "second"
-	case moverWins:
+	case v == eval.Won:
 		return p.ToMove.String()
 	}
 	return p.ToMove.Other().String()

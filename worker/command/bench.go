@@ -194,7 +194,7 @@ func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error)
 		return e, ctx.Err()
 	}
 	e.Nodes, e.Evaluations, e.NodesPerSecond = r.Nodes, r.Evaluations, float64(r.Nodes)/e.Seconds
-	e.Winner = cli.WinnerName(p, r.Verdict == eval.Won)
+	e.Winner = cli.WinnerName(p, r.Verdict)
 	if e.Winner != b.winner {
 		return e, cli.As(cli.ErrVerification, fmt.Errorf(
 			"verification failed: %s, %s: the search says that %s wins, but %s does", b.name, b.position, e.Winner,

@@ -204,7 +204,7 @@ func (a *answer) find(ctx context.Context) error {
 	}
 	v, err := a.look(ctx, a.position.State(), 0)
 	if err == nil {
-		a.result.Winner = cli.WinnerName(a.position, v == eval.Won)
+		a.result.Winner = cli.WinnerName(a.position, v)
 		a.claims = []proof.Root{proof.RootOf(a.position, v)}
 	}
 	return err
@@ -246,11 +246,11 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	case err != nil:
 		return err
 	case winning >= 0:
-		a.result.Winner = cli.WinnerName(a.position, true)
+		a.result.Winner = cli.WinnerName(a.position, eval.Won)
 		a.claims = []proof.Root{proof.RootOf(a.position, eval.Won)}
 		a.builds = []amazons.Move{a.firstMoves[winning]}
 	case a.complete():
-		a.result.Winner = cli.WinnerName(a.position, false)
+		a.result.Winner = cli.WinnerName(a.position, eval.Lost)
 		a.claims = []proof.Root{proof.RootOf(a.position, eval.Lost)}
 	default:
 		// The root stays open, since its other moves were not asked. What is proved is one loss for each

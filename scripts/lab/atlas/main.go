@@ -180,7 +180,7 @@ func ask(worker, nodes, table string, p amazons.Position, lines []string) ([]Ans
 		if c := got.Certificate; got.Verified && c != nil {
 			a.SHA256, a.Entries, a.Bytes = c.SHA256, c.Positions, c.Bytes
 			a.Outcome = "loses"
-			if got.Winner == cli.WinnerName(p, true) || got.Winner == p.ToMove.String() {
+			if got.Winner == cli.WinnerName(p, eval.Won) || got.Winner == p.ToMove.String() {
 				a.Outcome = "wins"
 				if lines[i] == p.String() && len(got.WinningMoves) > 0 {
 					a.Move = got.WinningMoves[0]
