@@ -3,11 +3,8 @@ package campaign
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -386,19 +383,8 @@ func (c *campaign) unchanged(known store.CertificateFile) bool {
 	if err != nil || asked != known.Path {
 		return false
 	}
-	return holds(known.Path, known.SHA256)
-}
-
-// holds reports whether a file has that SHA-256.
-func holds(path, sum string) bool {
-	file, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	h := sha256.New()
-	_, err = io.Copy(h, file)
-	return err == nil && hex.EncodeToString(h.Sum(nil)) == sum
+	_, sum, err := disk.SHA256(known.Path)
+	return err == nil && sum == known.SHA256
 }
 
 // give renames a checked draft to the name of the proof. It refuses to replace a file of somebody else. It also refuses
@@ -407,7 +393,7 @@ func (c *campaign) give(draft, sum string, rename func(from, to string) error) e
 	if err := c.mayReplace(); err != nil {
 		return err
 	}
-	if !holds(draft, sum) {
+	if _, now, err := disk.SHA256(draft); err != nil || now != sum {
 		return cli.Usagef("%s is not what was checked: another campaign writes to the same place; name another one "+
 			"with --proof", draft)
 	}

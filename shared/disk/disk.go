@@ -21,8 +21,11 @@
 package disk
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -187,4 +190,16 @@ func RemoveLeftovers(path string, age time.Duration) {
 			os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
 		}
 	}
+}
+
+// SHA256 returns the size of a file and its SHA-256, in hexadecimal digits.
+func SHA256(name string) (size int64, sum string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	size, err = io.Copy(h, f)
+	return size, hex.EncodeToString(h.Sum(nil)), err
 }

@@ -2,11 +2,8 @@ package command
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -153,17 +150,4 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 		return cli.As(cli.ErrLimit, err)
 	}
 	return err
-}
-
-// hashFile returns the size and the SHA-256 of a certificate that nobody checks. Else the checker says
-// both.
-func hashFile(name string) (int64, string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return 0, "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	return n, hex.EncodeToString(h.Sum(nil)), err
 }

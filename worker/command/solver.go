@@ -14,6 +14,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -303,7 +304,7 @@ func (a *answer) certify(ctx context.Context) error {
 		return a.check(ctx, file, data)
 	}
 	if a.proofFile != "" {
-		file.Bytes, file.SHA256, err = hashFile(a.proofFile)
+		file.Bytes, file.SHA256, err = disk.SHA256(a.proofFile) // nobody checks it; else the checker says both
 	}
 	return err
 }
