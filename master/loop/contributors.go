@@ -13,19 +13,20 @@ import (
 // maxContributors bounds the parties that people are shown.
 const maxContributors = 100
 
-// Contributor is a party that has searched something, now or in an earlier session.
+// Contributor is a party that has searched something, now or in an earlier session, also as programs read
+// it. Fields may be added, never renamed.
 type Contributor struct {
-	Name        string
-	Nodes       uint64 // in results, for all campaigns of the store
-	CoreSeconds float64
-	Here        int // its workers that are connected
-	Seen        time.Time
+	Name        string    `json:"name"`  // of the credential, or of the worker
+	Nodes       uint64    `json:"nodes"` // in results, for all campaigns of the store
+	CoreSeconds float64   `json:"core_seconds"`
+	Here        int       `json:"workers"` // that are connected
+	Seen        time.Time `json:"seen"`    // to within an hour
 }
 
 // Contributors asks the loop for the parties that have searched most, those with the most nodes first.
 func (l *Loop) Contributors(ctx context.Context) ([]Contributor, error) {
-	return ask(ctx, l, func() (list []Contributor) {
-		here := map[trust.Party]int{}
+	return ask(ctx, l, func() []Contributor {
+		list, here := []Contributor{}, map[trust.Party]int{}
 		for _, s := range l.crew.byToken {
 			if s.link != nil {
 				here[s.Party]++
@@ -33,7 +34,7 @@ func (l *Loop) Contributors(ctx context.Context) ([]Contributor, error) {
 		}
 		for _, p := range l.book.Standings() {
 			if p.Nodes > 0 {
-				list = append(list, Contributor{p.Name, p.Nodes, p.CoreSeconds, here[p.Party], p.Seen})
+				list = append(list, Contributor{p.Name, p.Nodes, p.CoreSeconds, here[p.Party], p.Seen.UTC()})
 			}
 		}
 		slices.SortFunc(list, func(a, b Contributor) int {

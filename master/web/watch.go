@@ -46,15 +46,6 @@ type learnedJSON struct {
 	Nodes    uint64    `json:"nodes"`
 }
 
-// contributorJSON is somebody who has searched, as programs read it.
-type contributorJSON struct {
-	Name        string    `json:"name"` // of the credential, or of the worker
-	Nodes       uint64    `json:"nodes"`
-	CoreSeconds float64   `json:"core_seconds"`
-	Here        int       `json:"workers"` // that are connected
-	Seen        time.Time `json:"seen"`    // to within an hour
-}
-
 // The parts of what is known of a campaign, each an event of its own, sent when it has changed.
 const (
 	partLink = iota
@@ -83,7 +74,7 @@ type seen struct {
 	moved     time.Time // when the part of the moves was made
 	status    document.Status
 	workers   []document.Worker
-	helped    []contributorJSON
+	helped    []loop.Contributor
 	facts     []learnedJSON
 	work      book.Work
 	file      string  // of the certificate
@@ -170,11 +161,7 @@ func (w *watch) ask(ctx context.Context) {
 		next.work = w.work.ask(ctx, w.campaign, next.status)
 	}
 	next.campaigns = document.OfCampaigns(status.GetCampaigns())
-	next.workers = document.OfWorkers(workers)
-	next.helped = make([]contributorJSON, 0, len(helped))
-	for _, c := range helped {
-		next.helped = append(next.helped, contributorJSON{c.Name, c.Nodes, c.CoreSeconds, c.Here, c.Seen.UTC()})
-	}
+	next.workers, next.helped = document.OfWorkers(workers), helped
 	next.facts = make([]learnedJSON, 0, len(facts))
 	for _, f := range facts {
 		next.facts = append(next.facts, learnedJSON{f.Serial, f.At.UTC(), f.Position, f.Verdict.String(), f.Nodes})
