@@ -21,17 +21,18 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// Imported says what a new store has of an archive.
+// Imported says what a new store has of an archive, also to programs. Fields may be added, never renamed.
 type Imported struct {
-	Store   string `json:"store"`
-	Board   string `json:"board"`
-	Nodes   uint64 `json:"nodes"`   // searched by the campaign before
-	Tree    int    `json:"tree"`    // tree positions
-	Claims  int    `json:"claims"`  // of the archive
-	Facts   int    `json:"facts"`   // proved by the parts that were at hand
-	Parts   int    `json:"parts"`   // taken into the store; nobody has checked them yet
-	Refused int    `json:"refused"` // files of the folder that are no part, or cite what no part at hand proves
-	Guiding int    `json:"guiding"` // claims without a part: they steer the search and prove nothing
+	MessageType string `json:"message_type"` // "import"
+	Store       string `json:"store"`
+	Board       string `json:"board"`
+	Nodes       uint64 `json:"nodes"`   // searched by the campaign before
+	Tree        int    `json:"tree"`    // tree positions
+	Claims      int    `json:"claims"`  // of the archive
+	Facts       int    `json:"facts"`   // proved by the parts that were at hand
+	Parts       int    `json:"parts"`   // taken into the store; nobody has checked them yet
+	Refused     int    `json:"refused"` // files of the folder that are no part, or cite what no part at hand proves
+	Guiding     int    `json:"guiding"` // claims without a part: they steer the search and prove nothing
 }
 
 // String returns the report in a few lines for people.
@@ -105,8 +106,8 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 			}
 		}
 	}
-	r = Imported{Store: storeFile, Board: a.Campaign.Board, Nodes: a.Nodes, Claims: len(a.Claims), Facts: len(facts),
-		Parts: len(l.taken), Refused: l.refused}
+	r = Imported{MessageType: "import", Store: storeFile, Board: a.Campaign.Board, Nodes: a.Nodes,
+		Claims: len(a.Claims), Facts: len(facts), Parts: len(l.taken), Refused: l.refused}
 	records, guiding := guided(root, a, proved)
 	r.Tree, r.Guiding = len(records), guiding
 	// Facts go in before the tree: a tree position that a fact decides is then decided from the

@@ -20,23 +20,24 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// Exported says what [Export] wrote.
+// Exported says what [Export] wrote, also to programs. Fields may be added, never renamed.
 type Exported struct {
-	Archive   string `json:"archive"`
-	Manifest  string `json:"manifest,omitempty"` // empty: nothing is settled yet
-	Board     string `json:"board"`
-	Nodes     uint64 `json:"nodes"`
-	Tree      int    `json:"tree"`   // tree positions
-	Claims    int    `json:"claims"` // in the archive, of Facts in the store and Kept ones
-	Kept      int    `json:"kept"`   // claims of an older archive in this place, about positions without a fact
-	Facts     int    `json:"facts"`
-	Settled   int    `json:"settled"` // positions at the top of the tree that the manifest claims
-	Replies   int    `json:"replies"` // positions after given first moves and one reply, mirror images once
-	Refuted   int    `json:"refuted"` // of them, those settled for the side that made the first move
-	Parts     int    `json:"parts"`   // of the manifest
-	Bytes     int64  `json:"bytes"`   // of these parts
-	Positions int64  `json:"positions"`
-	Unchecked int    `json:"unchecked"` // parts that nobody has checked yet
+	MessageType string `json:"message_type"` // "store_export"
+	Archive     string `json:"archive"`
+	Manifest    string `json:"manifest,omitempty"` // empty: nothing is settled yet
+	Board       string `json:"board"`
+	Nodes       uint64 `json:"nodes"`
+	Tree        int    `json:"tree"`   // tree positions
+	Claims      int    `json:"claims"` // in the archive, of Facts in the store and Kept ones
+	Kept        int    `json:"kept"`   // claims of an older archive in this place, about positions without a fact
+	Facts       int    `json:"facts"`
+	Settled     int    `json:"settled"` // positions at the top of the tree that the manifest claims
+	Replies     int    `json:"replies"` // positions after given first moves and one reply, mirror images once
+	Refuted     int    `json:"refuted"` // of them, those settled for the side that made the first move
+	Parts       int    `json:"parts"`   // of the manifest
+	Bytes       int64  `json:"bytes"`   // of these parts
+	Positions   int64  `json:"positions"`
+	Unchecked   int    `json:"unchecked"` // parts that nobody has checked yet
 }
 
 // String returns the report in a few lines for people.
@@ -97,8 +98,8 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 		Tree: snap.Nodes}); err != nil {
 		return r, err
 	}
-	r = Exported{Archive: file, Board: about.Board, Nodes: snap.Spent, Tree: len(snap.Nodes), Claims: len(claims),
-		Facts: len(snap.Facts), Kept: len(older)}
+	r = Exported{MessageType: "store_export", Archive: file, Board: about.Board, Nodes: snap.Spent,
+		Tree: len(snap.Nodes), Claims: len(claims), Facts: len(snap.Facts), Kept: len(older)}
 	top := c.top(t)
 	r.Settled, r.Replies, r.Refuted = len(top.roots), top.replies, top.refuted
 	if len(top.roots) == 0 {

@@ -11,20 +11,21 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// Fetched says what [Fetch] copied.
+// Fetched says what [Fetch] copied, also to programs. Fields may be added, never renamed.
 type Fetched struct {
-	File    string `json:"file"`    // the manifest
-	Folder  string `json:"folder"`  // of the parts
-	Parts   int    `json:"fetched"` // that were copied
-	Bytes   int64  `json:"bytes"`   // their size
-	Missing int    `json:"missing"` // parts that are not at the place either
+	MessageType string `json:"message_type"` // "evidence_fetch"
+	File        string `json:"file"`         // the manifest
+	Folder      string `json:"folder"`       // of the parts
+	Parts       int    `json:"fetched"`      // that were copied
+	Bytes       int64  `json:"bytes"`        // their size
+	Missing     int    `json:"missing"`      // parts that are not at the place either
 }
 
 // Fetch copies the parts of a manifest from a place, as evidence.Open takes it, into the folder beside the manifest.
 // A part that is there is not read again, so a fetch that was cut off goes on where it was. The checker
 // judges the parts later. Errors: those of the manifest, of the place and of the folder, ctx's.
 func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
-	done := Fetched{File: manifest, Folder: proof.PartsFolder(manifest)}
+	done := Fetched{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}
 	m, err := proof.ReadManifest(manifest)
 	if err != nil {
 		return done, err

@@ -121,15 +121,16 @@ func (f *Farm) Tend(ctx context.Context) {
 	}
 }
 
-// Collection says what a pass removed.
+// Collection says what a pass removed, also to programs. Fields may be added, never renamed.
 type Collection struct {
-	Store  string `json:"store"`
-	Place  string `json:"place"`  // of the parts
-	Parts  int    `json:"parts"`  // that no fact named
-	Strays int    `json:"strays"` // that the store did not know
-	Bytes  int64  `json:"bytes"`  // of both
-	Facts  int    `json:"facts"`  // that were forgotten with --lost, since their parts are gone
-	last   uint64
+	MessageType string `json:"message_type"` // "evidence_collection"
+	Store       string `json:"store"`
+	Place       string `json:"place"`  // of the parts
+	Parts       int    `json:"parts"`  // that no fact named
+	Strays      int    `json:"strays"` // that the store did not know
+	Bytes       int64  `json:"bytes"`  // of both
+	Facts       int    `json:"facts"`  // that were forgotten with --lost, since their parts are gone
+	last        uint64
 }
 
 // Collect removes the parts that nothing needs from the evidence of a store that no master has open:
@@ -157,7 +158,7 @@ func Collect(file string, lost bool) (c Collection, err error) {
 	}
 	// No master runs, so no fact and no upload is on its way: neither number nor age spares a part.
 	c, err = collect(s, 1<<63, time.Time{}, time.Now())
-	c.Store, c.Place, c.Facts = file, s.Place(), forgotten
+	c.MessageType, c.Store, c.Place, c.Facts = "evidence_collection", file, s.Place(), forgotten
 	if closed := s.Close(); err == nil {
 		err = closed
 	}

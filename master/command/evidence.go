@@ -13,18 +13,6 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// collectionJSON is what "evidence gc" says to programs. Fields may be added, never renamed; so with the
-// one below.
-type collectionJSON struct {
-	MessageType string `json:"message_type"` // "evidence_collection"
-	campaign.Collection
-}
-
-type fetchJSON struct {
-	MessageType string `json:"message_type"` // "evidence_fetch"
-	campaign.Fetched
-}
-
 // evidenceCommand looks after the parts of proofs.
 func evidenceCommand() *cobra.Command {
 	return group("evidence", "Collect and fetch the parts of proofs", evidenceGC(), evidenceFetch())
@@ -57,7 +45,7 @@ func evidenceGC() *cobra.Command {
 			text += fmt.Sprintf("forgotten      %d facts whose parts are gone; settled campaigns keep theirs\n",
 				done.Facts)
 		}
-		return cli.Answer(c, *asJSON, collectionJSON{"evidence_collection", done}, text)
+		return cli.Answer(c, *asJSON, done, text)
 	}
 	return c
 }
@@ -83,7 +71,7 @@ func evidenceFetch() *cobra.Command {
 			err = fmt.Errorf("%w: %d parts are not at %s: they are kept as digests only, or lost", checker.ErrAbsent,
 				done.Missing, from)
 		}
-		return errors.Join(cli.Answer(c, *asJSON, fetchJSON{"evidence_fetch", done}, text), err)
+		return errors.Join(cli.Answer(c, *asJSON, done, text), err)
 	})
 	return c
 }

@@ -9,12 +9,6 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// forecastJSON is what "forecast" says to programs. Fields may be added, never renamed.
-type forecastJSON struct {
-	MessageType string `json:"message_type"` // "forecast"
-	forecast.Report
-}
-
 // forecastCommand estimates the work of a question.
 func forecastCommand() *cobra.Command {
 	var moves []string
@@ -40,7 +34,7 @@ func forecastCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Answer(c, *asJSON, forecastJSON{"forecast", r}, r.String())
+		return cli.Answer(c, *asJSON, r, r.String())
 	})
 	c.Flags().StringArrayVar(&moves, "first-move", nil, "ask about this `MOVE` at the root; may be repeated")
 	c.Flags().Uint64Var(&o.Nodes, "nodes", 2_000_000, "search `NODES` in all")

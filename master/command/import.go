@@ -9,12 +9,6 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// importJSON is what "import" says to programs. Fields may be added, never renamed.
-type importJSON struct {
-	MessageType string `json:"message_type"` // "import"
-	archive.Imported
-}
-
 // importCommand makes a store from an archive of "store export".
 func importCommand() *cobra.Command {
 	var storeFile, parts string
@@ -33,7 +27,7 @@ func importCommand() *cobra.Command {
 		if err != nil {
 			return copyError(err)
 		}
-		return cli.Answer(c, *asJSON, importJSON{"import", r}, r.String())
+		return cli.Answer(c, *asJSON, r, r.String())
 	})
 	c.Flags().StringVar(&storeFile, "store", "", "make the store `FILE`")
 	c.Flags().StringVar(&parts, "parts", "", "take the parts in `FOLDER` (default: none)")

@@ -42,11 +42,6 @@ type storeCompactionJSON struct {
 	Seconds float64 `json:"seconds"`
 }
 
-type storeExportJSON struct {
-	MessageType string `json:"message_type"` // "store_export"
-	campaign.Exported
-}
-
 // storeCommand looks after store files. The commands that take long show progress and end at a signal;
 // what they leave is a good store in any case.
 func storeCommand() *cobra.Command {
@@ -287,7 +282,7 @@ func storeExport() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Answer(c, *asJSON, storeExportJSON{"store_export", r}, r.String())
+		return cli.Answer(c, *asJSON, r, r.String())
 	})
 	c.Flags().StringVar(&name, "campaign", "", "export the campaign `NAME` (default: the first)")
 	c.Flags().Uint64Var(&minNodes, "min-nodes", 0, "leave out claims of fewer than `NODES`")

@@ -57,16 +57,18 @@ type Options struct {
 	TableBytes int64
 }
 
-// Report is a forecast. Nodes are positions that a search expands.
+// Report is a forecast, also as programs read it: fields may be added, never renamed. Nodes are positions that a
+// search expands.
 type Report struct {
-	Board  string    `json:"board"`
-	Root   string    `json:"root"`
-	Likely string    `json:"likely"` // won or lost for the side to move, or for the first moves; no proof
-	Spent  uint64    `json:"nodes"`  // of the forecast itself
-	Seed   uint64    `json:"seed"`
-	Solved bool      `json:"solved,omitempty"` // the first short search solved it
-	Won    *Estimate `json:"if_won,omitempty"`
-	Lost   *Estimate `json:"if_lost,omitempty"`
+	MessageType string    `json:"message_type"` // "forecast"
+	Board       string    `json:"board"`
+	Root        string    `json:"root"`
+	Likely      string    `json:"likely"` // won or lost for the side to move, or for the first moves; no proof
+	Spent       uint64    `json:"nodes"`  // of the forecast itself
+	Seed        uint64    `json:"seed"`
+	Solved      bool      `json:"solved,omitempty"` // the first short search solved it
+	Won         *Estimate `json:"if_won,omitempty"`
+	Lost        *Estimate `json:"if_lost,omitempty"`
 }
 
 // Estimate is the work of a proof that the side to move wins, or that it loses.
@@ -111,7 +113,7 @@ type forecaster struct {
 // Run makes a forecast. With first moves, it is about showing that the best of them wins, or that all of
 // them lose. Errors: those of the table, ctx's, ErrNodes.
 func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o Options) (r Report, err error) {
-	r = Report{Board: p.Board.String(), Root: p.String(), Seed: o.Seed}
+	r = Report{MessageType: "forecast", Board: p.Board.String(), Root: p.String(), Seed: o.Seed}
 	f := &forecaster{o: o, board: p.Board, random: rand.New(rand.NewPCG(o.Seed, 0)), each: max(1, o.Nodes/short)}
 	if f.table, err = dfpn.NewTable(o.TableBytes); err != nil {
 		return r, err
