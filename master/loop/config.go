@@ -78,21 +78,12 @@ func tell(kind error, format string, args ...any) error {
 	return cli.As(kind, fmt.Errorf(format, args...))
 }
 
-// ContradictionError says which two claims exclude each other. The campaign stays stopped, also
-// after a restart.
-type ContradictionError struct {
-	Position string // as text
-	tree.Contradiction
+// contradiction is the error about two claims that exclude each other: a store.ErrContradiction. The campaign
+// stays stopped, also after a restart.
+func (a *About) contradiction(c tree.Contradiction) error {
+	return tell(store.ErrContradiction, "contradiction at %s: known as %s, now claimed as %s; "+
+		"the campaign is stopped until a person has looked at both certificates", a.Text(c.Key), c.Known, c.Claim)
 }
-
-// Error shows both sides.
-func (e *ContradictionError) Error() string {
-	return fmt.Sprintf("contradiction at %s: known as %s, now claimed as %s; "+
-		"the campaign is stopped until a person has looked at both certificates", e.Position, e.Known, e.Claim)
-}
-
-// Unwrap returns store.ErrContradiction.
-func (e *ContradictionError) Unwrap() error { return store.ErrContradiction }
 
 // Store is what the loop and the uploads need of a proof store; a store.Store is one, and tests have
 // one in memory. Methods may be called at the same time.

@@ -64,7 +64,7 @@ func (e consequence) carry(l *Loop) {
 			l.dispute(c, e)
 			return
 		}
-		l.stop(c, &ContradictionError{Position: c.Text(e.Key), Contradiction: e})
+		l.stop(c, c.contradiction(e))
 	}
 }
 

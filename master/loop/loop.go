@@ -11,6 +11,7 @@ import (
 
 	"amazonsfarm/master/checks"
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -84,7 +85,7 @@ func New(cfg Config, campaigns []Campaign, s Store) (*Loop, error) {
 		shown:    make(chan *regrown, 1),
 		plan:     schedule.New(cfg.Credit),
 		hints:    hints.NewCache(cfg.HintBytes),
-		crew:     newCrew(),
+		crew:     crew{map[string]*Session{}, map[string]*Session{}, ledger.New()},
 		book:     trust.NewBook(cfg.MaxOffences, cfg.Limits.Parties, quarantines, standings),
 		saver:    saver{results: make(chan saved, 1)},
 

@@ -144,10 +144,6 @@ type crew struct {
 	ledgers ledger.Ledgers
 }
 
-func newCrew() crew {
-	return crew{map[string]*Session{}, map[string]*Session{}, ledger.New()}
-}
-
 // current reports whether a session is the one of its worker.
 func (c *crew) current(s *Session) bool { return c.byName[s.Name] == s }
 

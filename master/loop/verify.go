@@ -357,7 +357,7 @@ func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 				err = why
 			}
 		}
-		err = errors.Join(err, &ContradictionError{c.Text(e.Key), e})
+		err = errors.Join(err, c.contradiction(e))
 		_ = l.do(ctx, func() { l.judged(c, nil, err) })
 	})
 }
