@@ -62,15 +62,7 @@ func (t *Tree) sampled(p *party, id LeaseID) bool {
 	if more := p.standing() - t.cfg.CheckFirst; more < 30 {
 		one = min(one, 2<<more)
 	}
-	return mix(t.cfg.CheckSeed^t.epoch<<48^uint64(id))%uint64(one) == 0
-}
-
-// mix scatters the bits of x (the finalizer of splitmix64).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return graph.Mix(t.cfg.CheckSeed^t.epoch<<48^uint64(id))%uint64(one) == 0
 }
 
 // check compares the numbers of a result with those of other searches, and reports whether they have

@@ -59,13 +59,11 @@ type WorkerStatus struct {
 
 // LeaseStatus is what is known of one lease.
 type LeaseStatus struct {
-	ID        LeaseID
-	Key       amazons.Key
-	Budget    uint64 // nodes
-	Nodes     uint64 // reported so far
-	Age       int    // ticks since it was granted
-	Silent    int    // ticks since its last progress
-	Cancelled bool   // it was called back
+	ID     LeaseID
+	Key    amazons.Key
+	Budget uint64 // nodes
+	Nodes  uint64 // reported so far
+	Age    int    // ticks since it was granted
 }
 
 // Leased returns the number of leases that are out.
@@ -121,8 +119,7 @@ func (t *Tree) Status() Status {
 			Lost: w.lost}
 		for _, l := range w.leases {
 			s.Running = plus(s.Running, l.nodes-l.charged)
-			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.Key, l.budget, l.nodes, t.now - l.granted,
-				t.now - l.lastSign(), l.cancelled})
+			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.Key, l.budget, l.nodes, t.now - l.granted})
 		}
 		s.Workers = append(s.Workers, ws)
 	}

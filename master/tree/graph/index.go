@@ -38,7 +38,7 @@ const slabNodes = 256
 type slab [slabNodes]Node
 
 // hash scatters the bits of a key: the upper eight say which part it is in, the lower 32 where.
-func hash(k amazons.Key) uint64 { return mix(k.A ^ bits.RotateLeft64(k.B*0x9e3779b97f4a7c15, 29)) }
+func hash(k amazons.Key) uint64 { return Mix(k.A ^ bits.RotateLeft64(k.B*0x9e3779b97f4a7c15, 29)) }
 
 func (x *index) at(i uint32) *Node { return &x.slabs[i/slabNodes][i%slabNodes] }
 
@@ -117,8 +117,8 @@ func (x *index) all() iter.Seq[*Node] {
 	}
 }
 
-// mix scatters the bits of x (the finalizer of splitmix64).
-func mix(x uint64) uint64 {
+// Mix scatters the bits of x (the finalizer of splitmix64).
+func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
