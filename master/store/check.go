@@ -20,11 +20,11 @@ import (
 const findings = 20
 
 // Check verifies the whole store and returns nil, or an error that matches ErrCorrupt and names the
-// first findings. It reads every byte of the file; commits go on meanwhile. See Findings.
+// first findings. It reads every byte of the file; commits go on meanwhile. See Store.findings.
 func (s *Store) Check() error {
 	var list []error
 	more := 0
-	for err := range s.Findings(context.Background(), nil) {
+	for err := range s.findings(context.Background(), nil, true) {
 		if len(list) < findings {
 			list = append(list, err)
 		} else {
@@ -40,7 +40,15 @@ func (s *Store) Check() error {
 	return fmt.Errorf("check proof store: %w", errors.Join(list...))
 }
 
-// Findings verifies the whole store as of one moment and yields each damage as a
+// CheckFile returns the first finding in the file of the store, nil if there is none. It reads no part.
+func (s *Store) CheckFile(ctx context.Context) error {
+	for err := range s.findings(ctx, nil, false) {
+		return fmt.Errorf("check proof store: %w; see \"master store check\"", err)
+	}
+	return nil
+}
+
+// findings verifies the whole store as of one moment and yields each damage as a
 // *record.CorruptError. If the check cannot go on, it yields an error of another kind. It verifies,
 // in this order:
 //
@@ -52,19 +60,7 @@ func (s *Store) Check() error {
 //
 // Commits go on meanwhile. No page of the checked moment is reused, so the file grows. The consumer
 // may read from the store but not write to it.
-func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error] {
-	return s.findings(ctx, progress, true)
-}
-
-// CheckFile returns the first finding in the file of the store, nil if there is none. It reads no part.
-func (s *Store) CheckFile(ctx context.Context) error {
-	for err := range s.findings(ctx, nil, false) {
-		return fmt.Errorf("check proof store: %w; see \"master store check\"", err)
-	}
-	return nil
-}
-
-// findings is Findings; without parts it leaves them out, and verifies the file of the store alone.
+// Without parts it leaves them out, and verifies the file of the store alone.
 func (s *Store) findings(ctx context.Context, progress Progress, parts bool) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		// The consumer's code never runs inside guard: its panics are not ours.
@@ -469,7 +465,7 @@ func (c *checker) totals() error {
 	return nil
 }
 
-// CheckFile verifies a store that no process has open for writing; see Findings. Damage is in the
+// CheckFile verifies a store that no process has open for writing; see Store.findings. Damage is in the
 // report, even damage for which Open refuses the store. CheckFile writes nothing. Errors: those of
 // Open except ErrCorrupt, and ctx's.
 func CheckFile(ctx context.Context, file string, progress Progress) (Report, error) {
