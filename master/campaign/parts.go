@@ -144,7 +144,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 		if !ok {
 			return fmt.Errorf("%w: part %s is named by a fact and not in the store", ErrVerification, id.Name())
 		}
-		info, cited, err := k.cited(id)
+		info, cited, err := k.farm.store.Outline(id)
 		if err != nil {
 			return err
 		}
@@ -183,11 +183,6 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 		return fmt.Errorf("%w: %w", loop.ErrLost, other)
 	}
 	return nil
-}
-
-// cited reads what a part cites.
-func (k *catalogue) cited(id proof.ID) (proof.Info, []proof.Citation, error) {
-	return k.farm.store.Outline(id)
 }
 
 // recheck has the checker go over one part.
@@ -261,7 +256,7 @@ func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, err
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		_, cited, err := k.cited(id)
+		_, cited, err := k.farm.store.Outline(id)
 		var of syscall.Errno
 		if errors.Is(err, evidence.ErrAway) || errors.As(err, &of) && of != syscall.EIO {
 			return nil, err // of this machine or of the bucket, and it may pass

@@ -38,6 +38,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"amazonsfarm/shared/disk"
@@ -309,7 +310,9 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	// given, so x509 draws one at random.
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: r.Identity.Name, OrganizationalUnit: []string{string(r.Identity.Role)}},
-		NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(r.Lifetime), a.cert.NotAfter),
+		NotBefore: now.Add(-skew),
+		// No credential may outlive the authority.
+		NotAfter: slices.MinFunc([]time.Time{now.Add(r.Lifetime), a.cert.NotAfter}, time.Time.Compare),
 		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 		URIs:        []*url.URL{r.Identity.URI()},
@@ -389,12 +392,4 @@ func (a *Authority) nameIsFree(r Request) error {
 		}
 	}
 	return nil
-}
-
-// earlier returns the earlier of two times: no credential may outlive the authority.
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
