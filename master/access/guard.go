@@ -6,7 +6,9 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -197,10 +199,7 @@ func (g *Guard) Reload() {
 // judges without the lock, since the end of a connection takes it.
 func (g *Guard) sweep() {
 	g.mu.Lock()
-	list := make([]*caller, 0, len(g.callers))
-	for p := range g.callers {
-		list = append(list, p)
-	}
+	list := slices.Collect(maps.Keys(g.callers))
 	for id, a := range g.accounts {
 		if a.idle() {
 			delete(g.accounts, id)
@@ -334,20 +333,13 @@ func (g *Guard) admit(ctx context.Context, method string) (*caller, error) {
 	}
 	if want := Roles[method]; want != anyone && want != p.identity.Role {
 		return nil, p.refuse(ReasonRole, codes.PermissionDenied, "%s is for the role %s; the credential is of %v",
-			method, wanted(want), p.identity)
+			method, cmp.Or(want, "nobody"), p.identity)
 	}
 	if !p.account.begin() {
 		return nil, p.refuse(ReasonCalls, codes.ResourceExhausted, "%v has its limit of %d open calls", p.identity,
 			g.limits.OpenCalls)
 	}
 	return p, nil
-}
-
-func wanted(role identity.Role) string {
-	if role == "" {
-		return "nobody"
-	}
-	return string(role)
 }
 
 // refuse counts and logs a refusal on a connection that goes on, and returns its status.

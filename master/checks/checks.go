@@ -287,13 +287,8 @@ func benches(present []*Worker) (all []*bench) {
 }
 
 // able returns the parties with a worker that can take a part.
-func able(list []*bench) (free []*bench) {
-	for _, b := range list {
-		if len(b.free) > 0 {
-			free = append(free, b)
-		}
-	}
-	return free
+func able(list []*bench) []*bench {
+	return slices.DeleteFunc(slices.Clone(list), func(b *bench) bool { return len(b.free) == 0 })
 }
 
 // Assign hands out checks: those that an answer waits for first, each to one of another party than its

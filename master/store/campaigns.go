@@ -61,9 +61,7 @@ func (s *Store) Campaign() Campaign { return s.Campaigns()[0] }
 func (s *Store) campaign(number uint32) (Campaign, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if number == 0 {
-		number = 1
-	}
+	number = max(number, 1)
 	if int(number) > len(s.campaigns) {
 		return Campaign{}, fmt.Errorf("%w: the store has %d campaigns, none with the number %d", ErrCampaign,
 			len(s.campaigns), number)

@@ -18,10 +18,6 @@ type (
 	CampaignInfo = report.CampaignInfo
 	// Evidence says what lies in the folder of the parts.
 	Evidence = report.Evidence
-	// Layout divides the file of a store.
-	Layout = report.Layout
-	// Part is one kind of record and its space in the file.
-	Part = report.Part
 	// Report is what CheckFile found.
 	Report = report.Report
 	// Compaction says what Compact did.

@@ -8,6 +8,7 @@ import (
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
+	"amazonsfarm/master/store/report"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
@@ -46,7 +47,7 @@ func TestLayout(t *testing.T) {
 		}
 		l := info.Layout
 		sum := sumOf(l)
-		got := map[string]Part{}
+		got := map[string]report.Part{}
 		for _, p := range l.Parts {
 			got[p.Kind] = p
 			if p.Pages > 0 && p.Pages < p.Bytes+int64(p.Records*page.ElementBytes) {
@@ -57,7 +58,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%d records: parts of %d bytes in a file of %d: %+v", records, sum, info.FileBytes, l)
 		}
 		n, certificates := int(info.Facts), int(info.Certificates)
-		for kind, want := range map[string]Part{
+		for kind, want := range map[string]report.Part{
 			record.BucketNodes:        {Records: n, Bytes: int64(n)*(16+25+4) + int64(children)},
 			record.BucketFacts:        {Records: n, Bytes: int64(n) * (16 + 41 + 4)},
 			record.BucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 21 + 4)},
@@ -111,7 +112,7 @@ func TestLayoutOfManyCampaigns(t *testing.T) {
 	}
 }
 
-func layoutOf(t *testing.T, file string) Layout {
+func layoutOf(t *testing.T, file string) report.Layout {
 	t.Helper()
 	info, err := ReadInfo(file)
 	if err != nil {
@@ -157,7 +158,7 @@ func TestLayoutOfCampaigns(t *testing.T) {
 }
 
 // sumOf adds up all parts of a file.
-func sumOf(l Layout) int64 {
+func sumOf(l report.Layout) int64 {
 	sum := l.HeaderBytes + l.ListBytes + l.FreeBytes + l.BeyondBytes
 	for _, p := range l.Parts {
 		sum += p.Pages

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 
 	"amazonsfarm/master/tree/graph"
@@ -122,34 +123,28 @@ type policy struct {
 // WithDefaults returns c with the defaults in place of zeros.
 func (c Config) WithDefaults() Config {
 	c.policy.growing = c.policy.growing || c.InitialBudget == 0
-	defaultTo(&c.InitialBudget, 50_000)
-	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
-	defaultTo(&c.SplitAfter, 8_000_000)
-	defaultTo(&c.ProbePercent, 25)
-	defaultTo(&c.ResultsPerTick, 2_000)
-	defaultTo(&c.SilentTicks, 3)
-	defaultTo(&c.Patience, 30)
-	defaultTo(&c.ShortPercent, 50)
-	defaultTo(&c.MaxPositions, 2_000_000)
-	defaultTo(&c.MaxFacts, 4_000_000)
-	defaultTo(&c.MaxWorkers, 16_384)
+	c.InitialBudget = cmp.Or(c.InitialBudget, 50_000)
+	c.MaxBudget = cmp.Or(c.MaxBudget, max(5_000_000, c.InitialBudget))
+	c.SplitAfter = cmp.Or(c.SplitAfter, 8_000_000)
+	c.ProbePercent = cmp.Or(c.ProbePercent, 25)
+	c.ResultsPerTick = cmp.Or(c.ResultsPerTick, 2_000)
+	c.SilentTicks = cmp.Or(c.SilentTicks, 3)
+	c.Patience = cmp.Or(c.Patience, 30)
+	c.ShortPercent = cmp.Or(c.ShortPercent, 50)
+	c.MaxPositions = cmp.Or(c.MaxPositions, 2_000_000)
+	c.MaxFacts = cmp.Or(c.MaxFacts, 4_000_000)
+	c.MaxWorkers = cmp.Or(c.MaxWorkers, 16_384)
 	p := &c.policy
-	defaultTo(&p.splitBelow, 50)
-	defaultTo(&p.warmPercent, 125)
-	defaultTo(&p.maxTries, 5)
-	defaultTo(&p.checkEvery, 32)
-	defaultTo(&p.checkSpread, 16)
-	defaultTo(&p.checkTicks, 60)
-	defaultTo(&p.factsKept, 16_384)
-	defaultTo(&p.factsPerLease, min(4_096, p.factsKept))
-	defaultTo(&p.maxSlots, 64)
+	p.splitBelow = cmp.Or(p.splitBelow, 50)
+	p.warmPercent = cmp.Or(p.warmPercent, 125)
+	p.maxTries = cmp.Or(p.maxTries, 5)
+	p.checkEvery = cmp.Or(p.checkEvery, 32)
+	p.checkSpread = cmp.Or(p.checkSpread, 16)
+	p.checkTicks = cmp.Or(p.checkTicks, 60)
+	p.factsKept = cmp.Or(p.factsKept, 16_384)
+	p.factsPerLease = cmp.Or(p.factsPerLease, min(4_096, p.factsKept))
+	p.maxSlots = cmp.Or(p.maxSlots, 64)
 	return c
-}
-
-func defaultTo[T int | uint64](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
 }
 
 // validate checks a Config that has its defaults. Errors wrap ErrConfig.

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"slices"
 
 	"amazonsfarm/master/tree/graph"
@@ -44,12 +45,7 @@ const provenStanding = 3
 func (p *party) standing() int { return p.confirmed + p.solved }
 
 // partyName returns the name of the party of a worker that joins.
-func (e Joined) partyName() string {
-	if e.Party == "" {
-		return e.Worker
-	}
-	return e.Party
-}
+func (e Joined) partyName() string { return cmp.Or(e.Party, e.Worker) }
 
 // come counts a worker that joined for its party.
 func (t *Tree) come(w *worker, e Joined) {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"amazonsfarm/master/store"
+	"amazonsfarm/master/store/report"
 )
 
 const mib = 1 << 20
@@ -440,7 +440,7 @@ func (a *analysis) store(r run) {
 }
 
 // records compares the bytes of each kind with the size of its records.
-func (a *analysis) records(l store.Layout) (bad []string) {
+func (a *analysis) records(l report.Layout) (bad []string) {
 	for _, p := range l.Parts {
 		n, ok := int64(p.Records), true
 		switch p.Kind {

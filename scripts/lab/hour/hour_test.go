@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/store/report"
 )
 
 func TestProcess(t *testing.T) {
@@ -133,8 +134,8 @@ func sound() run {
 		r.Samples = append(r.Samples, s)
 	}
 	in := store.Info{}
-	in.Layout = store.Layout{HeaderBytes: 3 * 4096, ListBytes: 4096, FreeBytes: 1 << 20, BeyondBytes: 100,
-		Parts: []store.Part{
+	in.Layout = report.Layout{HeaderBytes: 3 * 4096, ListBytes: 4096, FreeBytes: 1 << 20, BeyondBytes: 100,
+		Parts: []report.Part{
 			{Kind: "meta", Records: 4, Bytes: 250}, {Kind: "nodes", Records: 10_000, Bytes: 450_000,
 				Pages: 900_000 / 4096 * 4096},
 			{Kind: "facts", Records: 100, Bytes: 6100, Pages: 8192}, {Kind: "certificates", Records: 90, Bytes: 90 * 57,
@@ -285,7 +286,7 @@ func TestAnalyse(t *testing.T) {
 // grown adds pages to a part of the last look into the store, or free ones.
 func grown(r run, part int, bytes int64) run {
 	in := &r.Layouts[1].Info
-	in.Layout.Parts = append([]store.Part(nil), in.Layout.Parts...)
+	in.Layout.Parts = append([]report.Part(nil), in.Layout.Parts...)
 	if in.FileBytes += bytes; part < 0 {
 		in.Layout.FreeBytes += bytes
 	} else {
