@@ -76,8 +76,7 @@ const (
 	ReasonUploads          = "uploads"           // over Limits.UploadBytes
 )
 
-var reasons = []string{ReasonHandshake, ReasonNoCredential, ReasonUnknownAuthority, ReasonExpired,
-	ReasonRevoked,
+var reasons = []string{ReasonHandshake, ReasonNoCredential, ReasonUnknownAuthority, ReasonExpired, ReasonRevoked,
 	ReasonBadCredential, ReasonRole, ReasonForeign, ReasonMessages, ReasonCalls, ReasonUploads}
 
 // GuardOptions are the settings of a Guard.
@@ -278,8 +277,7 @@ func (p *caller) expel(r *refusal) {
 // refuse counts a refusal and logs it.
 func (g *Guard) refuse(reason, who, address string, err error) {
 	if g.lines.Allow() {
-		g.log.Warn("refused", "reason", reason, "who", who, "address", address, "error",
-			status.Convert(err).Message())
+		g.log.Warn("refused", "reason", reason, "who", who, "address", address, "error", status.Convert(err).Message())
 	}
 	g.refused.WithLabelValues(reason).Inc()
 }

@@ -40,8 +40,7 @@ type campaign struct {
 // aboutOf describes a campaign that is asked for as the store does.
 func aboutOf(a loop.Asked, build string) store.Campaign {
 	c := store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(), RulesOnly: a.RulesOnly,
-		Build: build, Created: time.Now().UTC(),
-		Priority: a.Priority, Share: a.Share}
+		Build: build, Created: time.Now().UTC(), Priority: a.Priority, Share: a.Share}
 	for _, m := range a.FirstMoves {
 		c.FirstMoves = append(c.FirstMoves, m.String())
 	}
@@ -127,8 +126,7 @@ func (c *campaign) describe() loop.Campaign {
 	out := loop.Campaign{Settings: settingsOf(c.about), About: loop.About{
 		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves,
 		RulesOnly: c.about.RulesOnly, Pool: c.about.Pool, ReadRoots: c.readRoots, ReadOutline: c.readOutline,
-		Conclude: c.concludeOrWait,
-		Look:     newLibrary(c.root.Board, c.about, c.farm.store).Look,
+		Conclude: c.concludeOrWait, Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}}
 	// Parts of workers in this process are not checked one by one. Without Recheck and Suspects the loop takes
 	// no part back but lost ones: a false one stops the campaign, since it is a fault of this program.

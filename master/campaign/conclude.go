@@ -482,8 +482,7 @@ func (c *campaign) result() store.Result {
 	r := store.Result{
 		Verdict: c.settled.Verdict.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
 		Verified: c.verified, VerifiedBy: c.verifiedBy, Certificate: c.file, Nodes: c.evidence.Nodes,
-		Seconds:  c.searched.Seconds(),
-		Finished: time.Now().UTC(), Build: c.farm.options.Services.Build,
+		Seconds: c.searched.Seconds(), Finished: time.Now().UTC(), Build: c.farm.options.Services.Build,
 	}
 	// An answer whose file had to be made again keeps the time of the first search.
 	if c.known != nil {

@@ -186,8 +186,7 @@ func showChecking(ctx context.Context, c *cobra.Command, options *checker.Option
 			return "checking"
 		}
 		return fmt.Sprintf("checking: %d of %d parts, %d of %d positions, %.0f a second", p.Parts, p.TotalParts,
-			p.Entries,
-			p.TotalEntries, float64(p.Entries)/p.Elapsed.Seconds())
+			p.Entries, p.TotalEntries, float64(p.Entries)/p.Elapsed.Seconds())
 	})
 }
 

@@ -83,8 +83,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(), FactsWon: r.GetFactsWon(),
 		FactsLost: r.GetFactsLost(), Parts: r.GetCertificates(), PartBytes: r.GetCertificateBytes(),
 		Workers: r.GetWorkers(), Verified: r.GetVerified(), VerifiedBy: r.GetVerifiedBy(), Store: r.GetStoreFile(),
-		Quarantined: r.GetQuarantined(),
-		Phase:       ofPhase(r.GetPhase()), Evidence: r.GetEvidence(),
+		Quarantined: r.GetQuarantined(), Phase: ofPhase(r.GetPhase()), Evidence: r.GetEvidence(),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {

@@ -295,8 +295,7 @@ func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
 		}
 	}
 	v.answers.Retracted(of.Pool)
-	l.cfg.Log.Warn("facts were taken back; the search goes on", "campaign", of.Name, "parts", len(all),
-		"facts", count)
+	l.cfg.Log.Warn("facts were taken back; the search goes on", "campaign", of.Name, "parts", len(all), "facts", count)
 	for _, c := range l.campaigns() {
 		if c.Pool == of.Pool && (c.Tree != nil || c.conclusion == nil) {
 			l.regrow(c)

@@ -71,8 +71,7 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 		Campaign: campaignMessage(v.About, true), State: v.State, Why: v.Why, Verdict: farmv1.WriteVerdict(t.Verdict),
 		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Seconds: v.Seconds,
 		TreePositions: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased),
-		SetAside: uint64(t.Aside),
-		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
+		SetAside: uint64(t.Aside), FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
 		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: cli.WinnerName(v.Root, t.Verdict), Phase: phaseMessage(v.Phase),
@@ -132,8 +131,7 @@ func quarantinesMessage(list []trust.Quarantine) *farmv1.QuarantinesResponse {
 	for _, q := range list {
 		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Credential: q.Credential,
 			Since: q.Since.Unix(), Offences: farmv1.WriteCount(q.Offences), Offence: q.Offence, Why: q.Why,
-			Worker:  q.Worker,
-			Address: q.Address})
+			Worker: q.Worker, Address: q.Address})
 	}
 	return out
 }
@@ -182,7 +180,6 @@ func believe(k *farmv1.Known, o eval.Verdict) {
 func knownMessage(p graph.Position) *farmv1.Known {
 	return &farmv1.Known{
 		Verdict: farmv1.WriteVerdict(p.Verdict), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Nodes,
-		AtLeast: p.AtLeast,
-		InTree:  p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
+		AtLeast: p.AtLeast, InTree: p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
 	}
 }

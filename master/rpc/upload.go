@@ -86,8 +86,7 @@ func (u *uploads) begin(s *loop.Session, p *places) error {
 			sessionUploads)
 	case s.Party.Credential && p.party[s.Party] >= most:
 		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again",
-			s.Party,
-			most)
+			s.Party, most)
 	}
 	u.count(s, p, 1)
 	return nil
@@ -370,8 +369,7 @@ func (f *farmService) uploadTime(bytes int) time.Duration {
 // It may be an accident, such as a cut line.
 func (f *farmService) stalled(worker, why string, have int, size uint64) error {
 	f.loop.Metrics().Stalled(why)
-	f.log.Warn("an upload is ended: it does not come", "worker", worker, "why", why, "bytes", have, "announced",
-		size)
+	f.log.Warn("an upload is ended: it does not come", "worker", worker, "why", why, "bytes", have, "announced", size)
 	if why == loop.StallSlow {
 		return status.Errorf(codes.Aborted, "%d of %d bytes came, slower than %d bytes a second; try again", have, size,
 			f.cfg.UploadRate)

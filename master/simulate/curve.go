@@ -142,8 +142,7 @@ func (c Curve) WriteTable(out io.Writer) error {
 		}
 		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
 			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Extracting,
-			r.Checking,
-			r.Starved, r.Closed, r.Leases, r.TreeNodes)
+			r.Checking, r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
 	return w.Flush()
 }

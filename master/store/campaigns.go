@@ -101,8 +101,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			}
 			if len(all) >= s.options.MaxCampaigns {
 				return fmt.Errorf("%w: it has %d campaigns, and more are not allowed; raise the limit, or use "+
-					"another store",
-					ErrTooLarge, len(all))
+					"another store", ErrTooLarge, len(all))
 			}
 			c.Number = uint32(len(all) + 1)
 			c.Pool = c.Number

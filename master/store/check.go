@@ -358,8 +358,7 @@ func (c *checker) certificates() error {
 		}
 		if int(known.Pool) > len(c.campaigns) || c.campaigns[known.Pool-1].Pool != known.Pool {
 			return record.Corrupt(record.BucketCertificates, k,
-				"it is for the pool of campaign %d, and there is no such pool",
-				known.Pool)
+				"it is for the pool of campaign %d, and there is no such pool", known.Pool)
 		}
 		c.complete[id], c.numbers[known.Number] = known, id
 		return nil

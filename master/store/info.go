@@ -68,8 +68,7 @@ func ReadInfo(file string) (Info, error) {
 	c, first := s.Campaign(), all[0]
 	i := Info{
 		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
-		Build:     c.Build,
-		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.TreeRecords, Facts: st.Facts,
+		Build: c.Build, FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.TreeRecords, Facts: st.Facts,
 		Certificates:     st.Certificates,
 		CertificateBytes: st.CertificateBytes, Hints: st.Hints, Commits: st.Commits, Nodes: st.Nodes,
 		Epoch:   first.Epoch,
@@ -95,8 +94,7 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly,
 		Created:  c.Created,
 		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.TreeRecords, Facts: st.Facts,
-		Nodes: st.Nodes,
-		Epoch: st.Epoch,
+		Nodes: st.Nodes, Epoch: st.Epoch,
 	}
 	r, settled, err := s.Result(c.Number)
 	if err != nil {

@@ -123,8 +123,7 @@ func create(path string, c Campaign, o Options) (err error) {
 
 	// The file is synced as a whole before it gets its name; until then nobody relies on it.
 	db, err := bbolt.Open(file.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize,
-		FreelistType: bbolt.FreelistMapType,
-		NoSync:       true, NoGrowSync: true})
+		FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}
@@ -450,8 +449,7 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 func counted(bucket string, found, expected uint64) error {
 	if found != expected {
 		return &record.CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d",
-			found,
-			expected)}
+			found, expected)}
 	}
 	return nil
 }
@@ -526,8 +524,7 @@ func (s *Store) Stats() (Stats, error) {
 				st.Hints += tx.Bucket([]byte(record.Of(record.BucketHints, about.Number))).Stats().KeyN
 			}
 			st.Campaigns = append(st.Campaigns, CampaignStats{TreeRecords: own.Positions, Facts: shared.Facts,
-				Nodes: own.Searched,
-				Epoch: own.Epoch})
+				Nodes: own.Searched, Epoch: own.Epoch})
 		}
 		return nil
 	})

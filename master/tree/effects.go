@@ -80,8 +80,7 @@ const (
 
 // String returns one word.
 func (r CancelReason) String() string {
-	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "unbegun", "stale",
-		"overdue")
+	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "unbegun", "stale", "overdue")
 }
 
 // NoWork tells a waiting worker why it waits. It comes again when the reason changes; no new Ready is

@@ -99,8 +99,7 @@ func (t *Tree) Status() Status {
 		FactsWon: t.graph.FactsWon, FactsLost: t.graph.FactsLost, FactsDropped: t.graph.FactsDropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
 		Contradiction: (*Contradiction)(t.graph.Contradiction), Stretch: t.pace.stretch, Unchecked: len(t.unchecked),
-		Unsettled: t.unsettled,
-		Requeued:  t.requeued,
+		Unsettled: t.unsettled, Requeued: t.requeued,
 	}
 	if s.Settled {
 		a := t.answer()

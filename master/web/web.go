@@ -109,8 +109,7 @@ type Server struct {
 // New makes a server.
 func New(c Config) *Server {
 	s := &Server{cfg: c, live: make(chan struct{}, maxLive), downloads: make(chan struct{}, maxDownloads),
-		plays:   make(chan struct{}, 1),
-		closing: make(chan struct{}), readTime: readTimeout,
+		plays: make(chan struct{}, 1), closing: make(chan struct{}), readTime: readTimeout,
 		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), c.ExploresPerSecond)}
 	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}, books: books{bySHA: map[string]*opened{}}}
 	return s

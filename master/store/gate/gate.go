@@ -93,8 +93,7 @@ func Verify(f *os.File, path string, acceptOlder bool) error {
 	}
 	if version != record.Format {
 		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", record.ErrVersion, path, version,
-			record.Format,
-			buildThatFits(values[record.KeyCampaign]))
+			record.Format, buildThatFits(values[record.KeyCampaign]))
 	}
 	if len(headers) < 2 && !acceptOlder {
 		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}

@@ -170,8 +170,7 @@ func CampaignsIn(records func(yield func(key string, value []byte) error) error)
 	for i, c := range list {
 		key := []byte(Of(KeyCampaign, c.Number))
 		if c.Number != uint32(i+1) {
-			return nil, Corrupt(BucketMeta, []byte(Of(KeyCampaign, uint32(i+1))),
-				"it is missing")
+			return nil, Corrupt(BucketMeta, []byte(Of(KeyCampaign, uint32(i+1))), "it is missing")
 		}
 		// A pool has the number of its first campaign. So that campaign came before, is in the same
 		// pool, and has the same board and kind of proof.

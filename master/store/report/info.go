@@ -86,8 +86,7 @@ func (i *Info) String() string {
 		}
 	}
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
-	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes),
-		cli.FormatSize(i.UsedBytes))
+	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %s, %s, %s of %s, %s\n", cli.Counted(i.TreeRecords, "tree record"),
 		cli.Counted(i.Facts, "fact"), cli.Counted(i.Certificates, "part"), cli.FormatSize(int64(i.CertificateBytes)),
 		cli.Counted(i.Hints, "hint"))

@@ -83,10 +83,8 @@ type Counts struct {
 // maxFacts bounds the facts; beyond it facts about positions outside the graph are dropped.
 func New(root amazons.Position, firstMoves []amazons.Move, maxFacts int) *Graph {
 	g := &Graph{
-		root: root, board: root.Board, given: firstMoves, maxFacts: maxFacts,
-		facts:  map[amazons.Key]proof.Fact{},
-		seen:   map[amazons.Key]struct{}{},
-		begins: map[*Node]string{},
+		root: root, board: root.Board, given: firstMoves, maxFacts: maxFacts, facts: map[amazons.Key]proof.Fact{},
+		seen: map[amazons.Key]struct{}{}, begins: map[*Node]string{},
 	}
 	state := root.State()
 	g.Root = g.add(state.CanonicalKey(g.board), state.CanMove())
