@@ -88,28 +88,31 @@ func (b *board) split(queens uint64, p position) (c, t uint64) {
 	return c, empty &^ c
 }
 
-// walks reports whether the greedy walk of the queens inside t has at least want plods: first the
-// queens that do not touch c, then the others, each group by square number. Each queen in turn
-// steps to the unvisited square of t that touches it and has the fewest unvisited squares of t
-// around it (ties: the smallest number), until there is none.
+// walks reports whether the greedy walk of the queens inside t has at least want plods.
 func (b *board) walks(queens, c, t uint64, want int) bool {
-	if want <= 0 {
-		return true
-	}
-	touching := queens & b.grow(c)
+	n, _ := b.plods(queens, queens&b.grow(c), t)
+	return n >= want
+}
+
+// plods is the greedy walk of the queens inside t: first those that do not touch c, then the touching
+// ones, each group by square number. Each queen in turn steps to the unvisited square of t that touches
+// it and has the fewest unvisited squares of t around it (ties: the smallest number), until there is
+// none. It returns all plods, and the touching queens that made one.
+func (b *board) plods(queens, touching, t uint64) (n int, walked uint64) {
 	unvisited := t
-	for _, group := range [2]uint64{queens &^ touching, touching} {
+	for _, group := range [2]uint64{queens &^ touching, queens & touching} {
 		for ; group != 0; group &= group - 1 {
-			at := bits.TrailingZeros64(group)
-			for at = b.step(at, unvisited); at >= 0; at = b.step(at, unvisited) {
+			before := n
+			for at := b.step(bits.TrailingZeros64(group), unvisited); at >= 0; at = b.step(at, unvisited) {
 				unvisited &^= 1 << at
-				if want--; want == 0 {
-					return true
-				}
+				n++
+			}
+			if n > before {
+				walked |= group & -group & touching
 			}
 		}
 	}
-	return false
+	return n, walked
 }
 
 // step returns where a walking queen goes on from a square: the unvisited square next to it that has

@@ -37,23 +37,6 @@ func (b *board) winsSum(mine, theirs uint64, p position, begins bool) bool {
 	return false
 }
 
-// plods is the greedy walk of rule 2: it returns all its plods, and the touching queens that made one.
-func (b *board) plods(queens, touching, t uint64) (n int, walked uint64) {
-	for _, group := range [2]uint64{queens &^ touching, queens & touching} {
-		for ; group != 0; group &= group - 1 {
-			before := n
-			for at := b.step(bits.TrailingZeros64(group), t); at >= 0; at = b.step(at, t) {
-				t &^= 1 << at
-				n++
-			}
-			if n > before {
-				walked |= group & -group & touching
-			}
-		}
-	}
-	return n, walked
-}
-
 // sum reports whether the plods and what P is sure of in the areas of c are enough.
 func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
 	// The areas are found by flooding over c and the queens that may move in it, so two pieces of c
