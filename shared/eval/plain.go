@@ -70,27 +70,8 @@ func Plain(s amazons.State, allowed Leaves) Verdict {
 // the squares that touch C: the queens on them walk last. Within both groups the order is that of
 // the square numbers, which is the same on the 8x8 grid as in FORMAT.md.
 func walks(queens, near, t amazons.Set, want int) bool {
-	if want <= 0 {
-		return true
-	}
-	left := t
-	for _, group := range [2]amazons.Set{queens &^ near, queens & near} {
-		for ; group != 0; group &= group - 1 {
-			at := bits.TrailingZeros64(group)
-			for {
-				steps := amazons.Neighbours[at&63] & left
-				if steps == 0 {
-					break
-				}
-				at = nextStep(steps, left)
-				left &^= 1 << (at & 63)
-				if want--; want == 0 {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	moves, _ := walk(queens&^near, queens&near, t)
+	return moves >= want
 }
 
 // nextStep returns the step of a greedy walk on the squares left: the one with the fewest of them
