@@ -76,8 +76,7 @@ func Canonical(black, white, empty Set) Form {
 	x3 := bits.ReverseBytes64(x1) >> down
 	if x3 <= f.Shape {
 		f.improve(x3, bits.ReverseBytes64(amazons.MirrorFiles(black)>>left)>>down,
-			bits.ReverseBytes64(amazons.MirrorFiles(white)>>left)>>down,
-			turned|3)
+			bits.ReverseBytes64(amazons.MirrorFiles(white)>>left)>>down, turned|3)
 	}
 	if w != h {
 		return f

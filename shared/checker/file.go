@@ -321,8 +321,7 @@ func (c *certificate) walkBlocks() error {
 		}
 		if entries != l.entries || citations != l.citations {
 			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries and %d citations, its "+
-				"blocks have "+
-				"%d and %d", ErrBlock, l.arrows, l.entries, l.citations, entries, citations)
+				"blocks have %d and %d", ErrBlock, l.arrows, l.entries, l.citations, entries, citations)
 		}
 	}
 	if offset != c.size {

@@ -118,8 +118,7 @@ func (r *Report) String() string {
 			r.Width, r.Height, r.Entries, r.Bytes, r.Citations)
 	default:
 		fmt.Fprintf(&s, "valid certificate for %dx%d: %d entries in %d layers, %d bytes\n", r.Width, r.Height,
-			r.Entries,
-			len(r.Layers), r.Bytes)
+			r.Entries, len(r.Layers), r.Bytes)
 	}
 	fmt.Fprintf(&s, "sha256   %s\n", r.SHA256)
 	word := "proved "

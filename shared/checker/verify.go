@@ -92,8 +92,7 @@ func (v *verifier) unproved(p position, reply move) string {
 			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it", v.rules, more)
 		} else if v.verdict(v.canonical(p), more) == Lost {
 			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d decides the position "+
-				"before that reply",
-				v.rules, more)
+				"before that reply", v.rules, more)
 		}
 	}
 	return s

@@ -205,8 +205,7 @@ func readManifest(name string) (m Manifest, err error) {
 	claims, parts, roots := uint64(le.Uint32(data[12:])), uint64(le.Uint32(h[4:])), le.Uint64(h[8:])
 	h = data[manifestFixed:]
 	n := rootBytes*claims + recordBytes*parts
-	if !m.Board.Valid() || claims < 1 || parts < 1 || roots>>40 > 0 ||
-		n+provedBytes*roots != uint64(len(h)) {
+	if !m.Board.Valid() || claims < 1 || parts < 1 || roots>>40 > 0 || n+provedBytes*roots != uint64(len(h)) {
 		return m, corrupt("%d bytes cannot be %d claims, %d parts and %d roots", len(data), claims, parts, roots)
 	}
 	if m.Roots, err = parseRoots(m.Board, h[:rootBytes*claims]); err != nil {
@@ -214,8 +213,7 @@ func readManifest(name string) (m Manifest, err error) {
 	}
 	for r := range slices.Chunk(h[rootBytes*claims:][:recordBytes*parts], recordBytes) {
 		m.Parts = append(m.Parts, Part{ID: ID(r[:32]), Bytes: int64(le.Uint64(r[32:])),
-			Positions: int64(le.Uint64(r[40:])),
-			Citations: int64(le.Uint64(r[48:]))})
+			Positions: int64(le.Uint64(r[40:])), Citations: int64(le.Uint64(r[48:]))})
 	}
 	for r := range slices.Chunk(h[n:], provedBytes) {
 		part, claim := le.Uint32(r[16:]), eval.Verdict(r[20])

@@ -107,8 +107,7 @@ func (c *Certificate) validate() error {
 	for _, q := range c.Cited {
 		if layerOf(q.Key) <= deepest || q.Claim != eval.Won && q.Claim != eval.Lost {
 			return fmt.Errorf("%w: %x %x is cited as %v: a citation must have more than the %d arrows of a "+
-				"root, and a "+
-				"winner", ErrInvalid, q.Key.A, q.Key.B, q.Claim, deepest)
+				"root, and a winner", ErrInvalid, q.Key.A, q.Key.B, q.Claim, deepest)
 		}
 	}
 	return nil

@@ -286,8 +286,7 @@ func (d *decoder) layer(h []byte, above int64) (int64, error) {
 		return 0, corrupt("a layer of %d arrows cannot come here", arrows)
 	case blocks+citationBlocks == 0 || !fits(n, blocks) || !fits(citations, citationBlocks):
 		return 0, corrupt("the layer of %d arrows cannot have %d entries in %d blocks and %d citations in %d", arrows,
-			n,
-			blocks, citations, citationBlocks)
+			n, blocks, citations, citationBlocks)
 	}
 	for _, r := range d.info.Roots {
 		if root := layerOf(r.State.Key(d.info.Board)); citations > 0 && int64(root) >= arrows {

@@ -237,8 +237,7 @@ type dbInfoResult struct {
 func (r dbInfoResult) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "file      %s\nsize      %s (%s), version %d\nsum       %s\nbytes     %d\nvalues    %d "+
-		"distinct, %d entries by escape\n\n",
-		r.File, r.Size, r.Config, r.Version, r.Sum, r.Bytes, r.Values, r.Escapes)
+		"distinct, %d entries by escape\n\n", r.File, r.Size, r.Config, r.Version, r.Sum, r.Bytes, r.Values, r.Escapes)
 	fmt.Fprintf(&s, "squares  queens a side   shapes  active entries  territories      bytes\n")
 	entries := uint64(0)
 	for _, l := range r.Layers {

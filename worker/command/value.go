@@ -182,8 +182,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 		}
 		r.Source = "search"
 		if n := bits.OnesCount64(a.Empty); n > valueEmpty {
-			return r, cli.As(cli.ErrLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n,
-				valueEmpty))
+			return r, cli.As(cli.ErrLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n, valueEmpty))
 		}
 	}
 	if len(names) > 1 || empty > valueEmpty && len(areas) > 1 {
@@ -255,8 +254,7 @@ func (r valueResult) line() string {
 			r.WhiteFirst)
 	}
 	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", cmp.Or(r.Canonical, r.Bounds),
-		r.Kind, r.LeftStop, r.RightStop,
-		r.Mean, r.Temperature)
+		r.Kind, r.LeftStop, r.RightStop, r.Mean, r.Temperature)
 }
 
 // String is the result for people: a row for each property, without those that say nothing.

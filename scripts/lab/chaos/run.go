@@ -181,8 +181,7 @@ func (c *campaign) play() error {
 		return err
 	}
 	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof",
-		c.proofs()[0], "--listen", address,
-		"--initial-budget", strconv.FormatUint(c.Budget, 10), "--config", settings,
+		c.proofs()[0], "--listen", address, "--initial-budget", strconv.FormatUint(c.Budget, 10), "--config", settings,
 		"--min-free", strconv.FormatInt(c.MinFree, 10), "--log-level", "warn")
 	defer c.end()
 	if err := c.master.start(); err != nil {
@@ -201,8 +200,7 @@ func (c *campaign) play() error {
 		}
 		name := fmt.Sprintf("worker %d", i+1)
 		c.workers[i] = &member{relay: r, wire: w, process: c.process(name, c.programs.worker, "run", "--master",
-			r.address, "--cores", "1", "--table", "16MiB",
-			"--name", fmt.Sprintf("w%d", i+1), "--log-level", "warn")}
+			r.address, "--cores", "1", "--table", "16MiB", "--name", fmt.Sprintf("w%d", i+1), "--log-level", "warn")}
 		if err := c.workers[i].start(); err != nil {
 			return err
 		}

@@ -89,8 +89,7 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	}
 	if err := inParallel(ctx, sampleTable, len(all), func(table *dfpn.Table, i int) error {
 		x := all[i]
-		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table,
-			FirstNumbers: first(territory).hook()})
+		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table, FirstNumbers: first(territory).hook()})
 		if err != nil {
 			return err
 		}

@@ -56,8 +56,7 @@ var kinds = []kind{
 	{"citations", "delivers a part with 200,000 citations and no proof", again(citing(200_000))},
 	{"well-formed", "uploads a million well-formed entries that prove nothing", wellFormed},
 	{"altered", "uploads parts with a bit changed", again(alteredParts)},
-	{"says-false", "says of each part that it does not hold",
-		checker(func(m *farmv1.Checked) { m.Fault = "no" })},
+	{"says-false", "says of each part that it does not hold", checker(func(m *farmv1.Checked) { m.Fault = "no" })},
 	{"says-holds", "says of each part that it holds, without a look",
 		checker(func(m *farmv1.Checked) { m.Holds = true })},
 	{"says-failed", "says of each part that it cannot be checked",
@@ -321,8 +320,7 @@ func fetcher(c *client) {
 	c.fail(err)
 	for id := c.upload(data); c.ok(); c.wait(time.Second) {
 		for n := 0; n < 60 && c.ok(); n++ {
-			_, err := c.farm.FetchCertificate(c.ctx, &farmv1.FetchCertificateRequest{Session: c.session,
-				Sha256: id[:]})
+			_, err := c.farm.FetchCertificate(c.ctx, &farmv1.FetchCertificateRequest{Session: c.session, Sha256: id[:]})
 			c.fail(err)
 		}
 	}

@@ -90,8 +90,7 @@ func (s *settings) row(out io.Writer, name string, w window) {
 		1000*w.cost(), 1000*w.perResult(w.workers), commits/to.at.Sub(from.at).Seconds(),
 		1000*(to.commitSeconds-from.commitSeconds)/commits,
 		(to.events-from.events)/max(1, to.batches-from.batches), w.perResult(to.allocated-from.allocated)/1024,
-		w.perResult(to.objects-from.objects),
-		mebibytes(to.resident), mebibytes(float64(w.store)))
+		w.perResult(to.objects-from.objects), mebibytes(to.resident), mebibytes(float64(w.store)))
 	if s.parts > 0 {
 		fmt.Fprintf(out, " %d | %.0f | %.0f | %d | %d |", len(w.uploads), milliseconds(quantile(w.uploads, 0.99)),
 			float64(w.bytes)/max(1, float64(len(w.uploads))), w.full, w.checked)
