@@ -73,10 +73,10 @@ func (m *Machine) upload() {
 // uploaded notes what became of an upload. A part that the master will never accept takes all facts
 // of its parcel with it. Later parts may have cited them, so all that counted as delivered is
 // forgotten.
-func (m *Machine) uploaded(err error) error {
+func (m *Machine) uploaded(err error) {
 	p := m.stream.uploading
 	if p == nil {
-		return nil
+		return
 	}
 	m.stream.uploading = nil
 	switch {
@@ -98,9 +98,7 @@ func (m *Machine) uploaded(err error) error {
 		m.do(Forget{})
 	default:
 		m.hangUp(fmt.Errorf("%w: upload: %v", errLost, err))
-		return nil
 	}
-	return nil
 }
 
 // send sends the messages whose parts are with the master, in order.

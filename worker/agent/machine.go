@@ -180,7 +180,7 @@ func (m *Machine) handle(ev Event) error {
 			return m.receive(e.Message)
 		}
 	case Uploaded:
-		return m.uploaded(e.Err)
+		m.uploaded(e.Err)
 	case Alive:
 		switch {
 		case e.Upload && m.stream.uploading != nil && m.stream.uploading.lease != nil:
