@@ -134,22 +134,13 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 		shown bool
 		err   error
 	}, len(b.provers))
-	var wg sync.WaitGroup
-	for i, p := range b.provers {
-		prove := func() {
-			results[i].shown, results[i].err = p.prove(working, s, k, claim)
-			if !b.done.Swap(true) {
-				first = i
-				cancel()
-			}
+	parallel(len(b.provers), len(b.provers), func(i int) {
+		results[i].shown, results[i].err = b.provers[i].prove(working, s, k, claim)
+		if !b.done.Swap(true) {
+			first = i
+			cancel()
 		}
-		if len(b.provers) == 1 {
-			prove()
-		} else {
-			wg.Go(prove)
-		}
-	}
-	wg.Wait()
+	})
 	for _, r := range results {
 		if r.shown {
 			return nil

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -156,25 +155,6 @@ func someMove(t testing.TB) amazons.Move {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// failingWriter fails after some bytes.
-type failingWriter struct{ left int }
-
-func (w *failingWriter) Write(p []byte) (int, error) {
-	if w.left -= len(p); w.left < 0 {
-		return 0, io.ErrShortWrite
-	}
-	return len(p), nil
-}
-
-func TestWriteErrors(t *testing.T) {
-	c, data := sample(t)
-	for n := 0; n < len(data); n += 100 {
-		if err := proof.Write(&failingWriter{n}, c); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("a writer that fails after %d bytes: %v", n, err)
-		}
-	}
 }
 
 // TestReadFormat1 reads a file that the first version of this package wrote.

@@ -41,24 +41,19 @@ func (f *Finder) Find(r io.ReaderAt, size int64, keys []amazons.Key, found func(
 		if layer.Arrows < arrows {
 			return nil
 		}
-		for left := layer.Citations; left > 0; {
-			var b block
-			stored, err := d.head(&b, left, claimBytes)
-			if err != nil {
-				return fmt.Errorf("find in certificate: citations of %d arrows: %w", layer.Arrows, err)
+		if err := d.skip(layer.Citations, claimBytes); err != nil {
+			return fmt.Errorf("find in certificate: citations of %d arrows: %w", layer.Arrows, err)
+		}
+		if layer.Arrows > arrows {
+			if err := d.skip(layer.Entries, moveBytes); err != nil {
+				return fmt.Errorf("find in certificate: layer of %d arrows: %w", layer.Arrows, err)
 			}
-			left -= int64(b.n)
-			d.offset += stored
+			continue
 		}
 		left := layer.Entries
 		for range layer.Blocks {
 			var b block
 			stored, err := d.head(&b, left, moveBytes)
-			if err == nil && layer.Arrows > arrows {
-				left -= int64(b.n)
-				d.offset += stored
-				continue
-			}
 			if err == nil && stored > f.Left {
 				return ErrFindLimit
 			}

@@ -124,17 +124,27 @@ func (d *decoder) cited() (c Certificate, err error) {
 			return c, err
 		}
 		left -= layer.Citations
-		for entries := layer.Entries; entries > 0 && left > 0 && !d.noEntries; {
-			var b block
-			stored, err := d.head(&b, entries, moveBytes)
-			if err != nil {
+		if left > 0 && !d.noEntries {
+			if err := d.skip(layer.Entries, moveBytes); err != nil {
 				return c, fmt.Errorf("layer of %d arrows: %w", layer.Arrows, err)
 			}
-			entries -= int64(b.n)
-			d.offset += stored
 		}
 	}
 	return c, nil
+}
+
+// skip passes over the blocks of so many entries, whose last column has so many bytes an entry.
+func (d *decoder) skip(entries int64, last int) error {
+	for entries > 0 {
+		var b block
+		stored, err := d.head(&b, entries, last)
+		if err != nil {
+			return err
+		}
+		entries -= int64(b.n)
+		d.offset += stored
+	}
+	return nil
 }
 
 func corrupt(format string, args ...any) error {

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -42,35 +41,21 @@ const (
 	claimBytes  = 1
 )
 
-// Write writes c to w, in the format of FORMAT.md. The same content gives the same bytes, whatever
-// the order in which the entries were added and the number of cores. The compressed blocks are held
-// in memory, about 4 bytes an entry, as the hash of all comes first. Errors wrap ErrInvalid or are
-// w's.
-func Write(w io.Writer, c Certificate) error {
+// Encode returns c in the format of FORMAT.md. The same content gives the same bytes, whatever the
+// order in which the entries were added and the number of cores. Errors wrap ErrInvalid.
+func Encode(c Certificate) ([]byte, error) {
 	var blocks [][]byte
 	head, err := emit(&c, func(p []byte) error {
 		blocks = append(blocks, p)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("write certificate: %w", err)
+		return nil, fmt.Errorf("write certificate: %w", err)
 	}
-	for _, p := range append([][]byte{head}, blocks...) {
-		if _, err := w.Write(p); err != nil {
-			return fmt.Errorf("write certificate: %w", err)
-		}
-	}
-	return nil
+	return bytes.Join(append([][]byte{head}, blocks...), nil), nil
 }
 
-// Encode returns the bytes that [Write] writes.
-func Encode(c Certificate) ([]byte, error) {
-	var w bytes.Buffer
-	err := Write(&w, c)
-	return w.Bytes(), err
-}
-
-// WriteFile writes c to the named file, as [Write] does, but block by block. The file appears
+// WriteFile writes what [Encode] returns to the named file, but block by block. The file appears
 // complete and on stable storage, or not at all: what had the name before stays until then.
 func WriteFile(name string, c Certificate) error {
 	return replaceFile(name, func(f *os.File) error {
