@@ -96,10 +96,7 @@ func (a *Arena) intern(left, right []Form) Form {
 		return f
 	}
 	n := node{left: left, right: right, name: a.nameOf(left, right)}
-	for _, f := range left {
-		n.birthday = max(n.birthday, a.nodes[f].birthday+1)
-	}
-	for _, f := range right {
+	for _, f := range slices.Concat(left, right) {
 		n.birthday = max(n.birthday, a.nodes[f].birthday+1)
 	}
 	if n.birthday > a.limits.Birthday {

@@ -85,8 +85,7 @@ func environment(flags *pflag.FlagSet, getenv func(string) string, names map[str
 			return
 		}
 		if e := flags.Set(f.Name, getenv(name)); e != nil {
-			var wrong *pflag.InvalidValueError
-			if errors.As(e, &wrong) {
+			if wrong, ok := errors.AsType[*pflag.InvalidValueError](e); ok {
 				e = explainValue(f, wrong.Unwrap())
 			}
 			err = Usagef("%s %s: %w", name, getenv(name), e)

@@ -52,8 +52,7 @@ func askHealth(ctx context.Context, address string, w io.Writer) error {
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request) // no proxy: it is this machine
 	if err != nil {
-		var dial *net.OpError
-		if errors.As(err, &dial) {
+		if dial, ok := errors.AsType[*net.OpError](err); ok {
 			err = dial.Err
 		}
 		return fmt.Errorf("no pages answer at %s: %w; they are on where a program has --http", address, err)

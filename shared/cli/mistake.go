@@ -38,8 +38,8 @@ const installedPrefix = "amazons-"
 // explainFlag turns the error about a flag into a sentence that names the flag, its value and what
 // would be right.
 func explainFlag(_ *cobra.Command, err error) error {
-	var wrong *pflag.InvalidValueError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return err
 	}
 	f := wrong.GetFlag()

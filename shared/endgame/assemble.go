@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,10 +72,7 @@ func (b *build) numberValues() (numbering, error) {
 		return nil
 	})
 	x := numbering{ids: make(map[cgt.Value]uint32, len(counts))}
-	for v := range counts {
-		x.list = append(x.list, v)
-	}
-	slices.SortFunc(x.list, func(v, w cgt.Value) int {
+	x.list = slices.SortedFunc(maps.Keys(counts), func(v, w cgt.Value) int {
 		switch {
 		case v == w:
 			return 0

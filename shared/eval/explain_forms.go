@@ -95,11 +95,8 @@ func (e *Explanation) Text() string {
 	sb.WriteString(e.Position.Text())
 	sides := []string{}
 	for _, s := range e.Sums {
-		for _, a := range e.Areas {
-			if a.For == s.For {
-				sides = append(sides, s.For)
-				break
-			}
+		if slices.ContainsFunc(e.Areas, func(a AreaBounds) bool { return a.For == s.For }) {
+			sides = append(sides, s.For)
 		}
 	}
 	if len(sides) == 0 && len(e.Areas) > 0 {

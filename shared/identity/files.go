@@ -2,6 +2,7 @@ package identity
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -116,9 +117,7 @@ func (f *Files) Reload() (changed bool, err error) {
 	var missing error
 	for i, name := range names {
 		data, err := read(name)
-		if err != nil && missing == nil {
-			missing = err
-		}
+		missing = cmp.Or(missing, err)
 		contents[i] = data
 		fmt.Fprintf(hash, "%d %v\n", len(data), err)
 		hash.Write(data)

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"strings"
 
 	"amazonsfarm/shared/amazons"
@@ -84,8 +83,8 @@ func (w *writer) points(property string, x amazons.Set) {
 		return
 	}
 	w.WriteString(property)
-	for ; x != 0; x &= x - 1 {
-		fmt.Fprintf(w, "[%s]", Point(w.board, amazons.Square(bits.TrailingZeros64(x))))
+	for s := range amazons.Squares(x) {
+		fmt.Fprintf(w, "[%s]", Point(w.board, s))
 	}
 }
 
