@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -317,12 +318,7 @@ func (c *campaign) loop() error {
 
 // alone reports whether no worker runs that still may hear that all is over.
 func (c *campaign) alone() bool {
-	for _, m := range c.workers {
-		if m.cmd != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.workers[:], func(m *member) bool { return m.cmd != nil })
 }
 
 // hang has all processes say what their goroutines do.

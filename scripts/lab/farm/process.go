@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
 // Process is a master or worker of ours.
@@ -116,6 +118,21 @@ func Scrape(address string) (Metrics, error) {
 	}
 	defer body.Close()
 	return ParseMetrics(body)
+}
+
+// Receive hands on what a work stream brings, until the stream or ctx ends, and says why that was.
+func Receive(ctx context.Context, stream farmv1.Farm_WorkClient, to chan<- *farmv1.WorkResponse) error {
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		select {
+		case to <- m:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // Wait waits, or says that the context has ended before.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/format"
 	"math"
+	"strings"
 
 	"amazonsfarm/scripts/lab/regress"
 	"amazonsfarm/shared/amazons"
@@ -92,13 +93,7 @@ func tableFile(rows []row) ([]byte, error) {
 	return format.Source(b.Bytes())
 }
 
+// list writes a vector as the elements of a literal.
 func list(v estimate.Vector) string {
-	var b bytes.Buffer
-	for i, x := range v {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, x)
-	}
-	return b.String()
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(v), "[]"), " ", ", ")
 }

@@ -190,7 +190,7 @@ func (s *settings) bucket(ctx context.Context) error {
 		b.mu.Lock()
 		b.objects, b.lasting, b.oneIn = map[string][]byte{}, map[string]string{}, min(round, 1)*oneRequestIn
 		b.mu.Unlock()
-		r, err := s.playWith(ctx, fmt.Sprintf("bucket-%d", round), nil, more)
+		r, err := s.play(ctx, fmt.Sprintf("bucket-%d", round), nil, more...)
 		if err != nil {
 			return err
 		}

@@ -112,17 +112,7 @@ func (c *client) open() {
 	c.in = in
 	go func() {
 		defer close(in)
-		for {
-			m, err := stream.Recv()
-			if err != nil {
-				return
-			}
-			select {
-			case in <- m:
-			case <-ctx.Done():
-				return
-			}
-		}
+		_ = farm.Receive(ctx, stream, in)
 	}()
 }
 

@@ -74,7 +74,7 @@ func (s *settings) damaged(ctx context.Context) error {
 		"| --- | --- | --- | --- | --- |\n", len(data))
 	r := rand.New(rand.NewPCG(s.seed, 11))
 	counts := make([][4]int, len(damages))
-	var failed []string
+	var failed failures
 	for n := range damagedStores {
 		if ctx.Err() != nil {
 			break
@@ -113,10 +113,7 @@ func (s *settings) damaged(ctx context.Context) error {
 	for i, d := range damages {
 		fmt.Printf("| %s | %d | %d | %d | %d |\n", d.name, counts[i][0], counts[i][1], counts[i][2], counts[i][3])
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	return nil
+	return failed.err()
 }
 
 // startsOn reports whether a master begins to serve on a store. code is its exit code, 0 while it went on.

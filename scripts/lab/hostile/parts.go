@@ -77,13 +77,15 @@ func (p *parts) claim(s amazons.State, v eval.Verdict, cited ...proof.Citation) 
 	if v == eval.Won {
 		set.Add(proof.Entry{Key: canonical.Key(p.board), Move: p.board.ApplyMove(symmetry, s.Moves(nil)[0])})
 	}
+	return p.encode(canonical, v, set, cited...)
+}
+
+// encode makes a part that claims a canonical position, and the fact that names it.
+func (p *parts) encode(root amazons.State, v eval.Verdict, set *proof.Set, cited ...proof.Citation) ([]byte,
+	proof.Fact, error) {
 	data, err := proof.Encode(proof.Certificate{Board: p.board, Leaves: eval.LeavesOf(false),
-		Roots: []proof.Root{{State: canonical, ToMove: p.root.ToMove, Claim: v}}, Set: set, Cited: cited})
-	if err != nil {
-		return nil, proof.Fact{}, err
-	}
-	return data, proof.Fact{Key: canonical.CanonicalKey(p.board), Verdict: v, Nodes: 1_000_000,
-		Certificate: proof.IDOf(data)}, nil
+		Roots: []proof.Root{{State: root, ToMove: p.root.ToMove, Claim: v}}, Set: set, Cited: cited})
+	return data, proof.Fact{Key: root.Key(p.board), Verdict: v, Nodes: 1_000_000, Certificate: proof.IDOf(data)}, err
 }
 
 // wellFormed makes a part with so many entries that are legal, in order, and prove nothing.
@@ -107,13 +109,7 @@ func (p *parts) wellFormed(ctx context.Context, r *rand.Rand, entries int) ([]by
 		}
 	}
 	root, _ := p.root.State().Canonical(p.board)
-	data, err := proof.Encode(proof.Certificate{Board: p.board, Leaves: eval.LeavesOf(false), Set: set,
-		Roots: []proof.Root{{State: root, ToMove: p.root.ToMove, Claim: eval.Won}}})
-	if err != nil {
-		return nil, proof.Fact{}, err
-	}
-	return data, proof.Fact{Key: root.CanonicalKey(p.board), Verdict: eval.Won, Nodes: 1_000_000,
-		Certificate: proof.IDOf(data)}, nil
+	return p.encode(root, eval.Won, set)
 }
 
 // citing makes a part of nothing but citations of positions that nobody has proved.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -52,7 +51,7 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 	fmt.Println("| campaign | kills | winner | verified | seconds | nodes | worker CPU s |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |")
 	var plain, hard struct{ campaigns, kills, nodes, cpu float64 }
-	var failed []string
+	var failed failures
 	winner := ""
 	end := time.Now().Add(time.Duration(s.minutes * float64(time.Minute)))
 	open := func() bool { return slices.Max(slices.Collect(maps.Values(k.left))) > 0 }
@@ -83,10 +82,7 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 		"of a campaign without one (%.0f nodes, %.2f s, in the mean of %.0f)\n", hard.kills, hard.campaigns,
 		hard.nodes/hard.campaigns/(plain.nodes/plain.campaigns), hard.cpu/hard.campaigns/(plain.cpu/plain.campaigns),
 		plain.nodes/plain.campaigns, plain.cpu/plain.campaigns, plain.campaigns)
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	return nil
+	return failed.err()
 }
 
 // campaign plays one campaign with so many kills at most.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -60,8 +61,19 @@ func (o *outcome) row() string {
 // rows prints campaigns as rows of a table, and gathers what must not be. The first one is what the others
 // are compared with.
 type rows struct {
-	first  *outcome
-	failed []string
+	first *outcome
+	failures
+}
+
+// failures are what must not be, a sentence each.
+type failures []string
+
+// err says what is wrong, if anything is.
+func (f failures) err() error {
+	if len(f) > 0 {
+		return errors.New(strings.Join(f, "; "))
+	}
+	return nil
 }
 
 func (t *rows) add(o *outcome) {
@@ -71,16 +83,8 @@ func (t *rows) add(o *outcome) {
 	}
 	fmt.Println(o.row())
 	if w := o.wrong(t.first); w != "" {
-		t.failed = append(t.failed, o.name+": "+w)
+		t.failures = append(t.failures, o.name+": "+w)
 	}
-}
-
-// err says what is wrong, if anything is.
-func (t *rows) err() error {
-	if len(t.failed) > 0 {
-		return errors.New(strings.Join(t.failed, "; "))
-	}
-	return nil
 }
 
 // mostMemory bounds the memory of a master that judges a small board, whatever clients do.
@@ -101,13 +105,8 @@ func (o *outcome) wrong(alone *outcome) string {
 	return ""
 }
 
-// play runs one campaign beside clients that choose among kinds.
-func (s *settings) play(ctx context.Context, name string, choice []kind) (*outcome, error) {
-	return s.playWith(ctx, name, choice, nil)
-}
-
-// playWith is play with a master that has more on its command line.
-func (s *settings) playWith(ctx context.Context, name string, choice []kind, more []string) (*outcome, error) {
+// play runs one campaign beside clients that choose among kinds. The master has more on its command line.
+func (s *settings) play(ctx context.Context, name string, choice []kind, more ...string) (*outcome, error) {
 	board, err := amazons.ParseBoard(s.board)
 	if err != nil {
 		return nil, err
@@ -373,9 +372,7 @@ func (m *served) watch(ctx context.Context, o *outcome) {
 		if m.due != nil && m.due() && m.process.Alive() {
 			m.process.Kill()
 			o.killed++
-			for kind, n := range offences {
-				before[kind] = n
-			}
+			maps.Copy(before, offences)
 			if err := m.start(ctx); err != nil {
 				fmt.Fprintf(m.log, "start again: %v\n", err)
 				break

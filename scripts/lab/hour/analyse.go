@@ -61,8 +61,8 @@ func (a *analysis) check(ok bool, what, format string, args ...any) {
 	a.checks = append(a.checks, check{what, fmt.Sprintf(format, args...), ok})
 }
 
-// column takes one figure out of samples.
-func column(from []sample, f func(sample) float64) []float64 {
+// column takes one figure out of samples, or of those of a worker.
+func column[S sample | worker](from []S, f func(S) float64) []float64 {
 	out := make([]float64, len(from))
 	for i, s := range from {
 		out[i] = f(s)
@@ -366,14 +366,7 @@ func (a *analysis) steady(r run) {
 		a.check(false, "the worker that stays is seen", "it is not")
 		return
 	}
-	col := func(from []worker, f func(worker) float64) []float64 {
-		var out []float64
-		for _, w := range from {
-			out = append(out, f(w))
-		}
-		return out
-	}
-	of := func(f func(worker) float64) (early, late []float64) { return col(second, f), col(last, f) }
+	of := func(f func(worker) float64) (early, late []float64) { return column(second, f), column(last, f) }
 	early, late := of(func(w worker) float64 { return w.Goroutines })
 	a.check(median(late) <= median(early)+1 && greatest(late) <= greatest(early)+
 		4, "goroutines of the worker that stays: in the last quarter as in the second, +1, and the most +4",
@@ -387,7 +380,7 @@ func (a *analysis) steady(r run) {
 		"its heap is no more than what it remembers to have proved takes (%d bytes an entry, won and lost; %d MiB "+
 			"at most), +%d MiB", bytesPerEntry, bytesRemembered/mib, heapAllowance/mib),
 		"%.1f MiB, the second quarter %.1f MiB; explained are %.1f MiB", least(late)/mib, least(early)/mib, known/mib)
-	peak := greatest(col(append(second, last...), func(w worker) float64 { return w.Live }))
+	peak := greatest(column(append(second, last...), func(w worker) float64 { return w.Live }))
 	_, late = of(func(w worker) float64 { return w.Anon })
 	bound := float64(r.Setup.TableBytes) + 2*peak + residentAllowance
 	a.check(greatest(late) <= bound, fmt.Sprintf("its resident memory: its table and twice its largest live "+

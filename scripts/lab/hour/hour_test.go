@@ -16,6 +16,7 @@ import (
 
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/report"
+	"amazonsfarm/shared/cli"
 )
 
 func TestProcess(t *testing.T) {
@@ -361,7 +362,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, bad := range []string{"", "--minutes 0.1 --bin b", "--minutes x", "--passing 0 --bin b", "--nice 30 --bin b",
 		"--table x --bin b", "--period 1ms --bin b", "--none"} {
-		if o, err := parse(strings.Fields(bad), io.Discard); !errors.As(err, new(usageError)) {
+		if o, err := parse(strings.Fields(bad), io.Discard); !errors.Is(err, cli.ErrUsage) {
 			t.Errorf("%q is taken: %+v, %v", bad, o, err)
 		}
 	}

@@ -26,22 +26,18 @@ import (
 // errFailed says that something did not hold; the report says what.
 var errFailed = errors.New("not everything holds")
 
-// usageError is a wrong command line.
-type usageError struct{ error }
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return
-	case errors.As(err, new(usageError)):
-		fmt.Fprintf(os.Stderr, "hour: %v\n", err)
-		os.Exit(cli.ExitUsage)
 	}
 	fmt.Fprintf(os.Stderr, "hour: %v\n", err)
-	os.Exit(1)
+	if errors.Is(err, cli.ErrUsage) {
+		os.Exit(cli.ExitUsage)
+	}
+	os.Exit(cli.ExitFailed)
 }
 
 // options are what is said on the command line beside a run's setup.
@@ -78,32 +74,31 @@ func parse(args []string, help io.Writer) (options, error) {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err
 		}
-		return o, usageError{err}
+		return o, cli.As(cli.ErrUsage, err)
 	}
 	if f.NArg() > 0 {
 		o.Board, o.FirstMoves = f.Arg(0), f.Args()[1:]
 	}
-	bad := func(format string, a ...any) (options, error) { return o, usageError{fmt.Errorf(format, a...)} }
 	if !(o.Minutes >= 0.5 && o.Minutes <= 7*24*60) {
-		return bad("--minutes %v: from half a minute to a week", o.Minutes)
+		return o, cli.Usagef("--minutes %v: from half a minute to a week", o.Minutes)
 	}
 	if o.Period == 0 {
 		o.Period = min(time.Minute, time.Duration(o.Minutes*float64(time.Minute))/12)
 	}
 	if o.Period < time.Second || o.Rest < 0 {
-		return bad("--period %v, --rest %v: workers can come once a second, and rests are not negative", o.Period,
+		return o, cli.Usagef("--period %v, --rest %v: workers can come once a second, and rests are not negative", o.Period,
 			o.Rest)
 	}
 	if o.Passing < 1 || o.Passing > 100 || o.nice < 0 || o.nice > 19 {
-		return bad("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19", o.Passing, o.nice)
+		return o, cli.Usagef("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19", o.Passing, o.nice)
 	}
 	var size cli.Size
 	if err := size.Set(o.Table); err != nil {
-		return bad("--table: %w", err)
+		return o, cli.Usagef("--table: %w", err)
 	}
 	o.TableBytes = int64(size)
 	if o.bin == "" && o.from == "" {
-		return bad("--bin: say where the programs are; scripts/hour does")
+		return o, cli.Usagef("--bin: say where the programs are; scripts/hour does")
 	}
 	return o, nil
 }

@@ -30,10 +30,8 @@ func (a *analysis) parts(line func(format string, args ...any)) {
 		most := func(f func(sample) float64) float64 { return greatest(column(part, f)) }
 		few := func(f func(sample) float64) float64 { return least(column(part, f)) }
 		stays := named(part, "steady")
-		var routines, live []float64
-		for _, w := range stays {
-			routines, live = append(routines, w.Goroutines), append(live, w.Live/mib)
-		}
+		routines := column(stays, func(w worker) float64 { return w.Goroutines })
+		live := column(stays, func(w worker) float64 { return w.Live / mib })
 		files := func(s sample) float64 { return float64(s.FDs) }
 		line("| %.1f | %.1f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f-%.0f | %.0f-%.0f | %.0f-%.0f | "+
 			"%.1f | %.1f | %.1f | %.1f | %.0f-%.0f | %.1f |", end.Seconds/60, end.WorkersCPU-first.WorkersCPU,

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/numbers"
 )
@@ -73,21 +74,7 @@ func (w *synthetic) join(ctx context.Context, conn *grpc.ClientConn) error {
 // run works until the stream or ctx ends.
 func (w *synthetic) run(ctx context.Context) error {
 	in, broken := make(chan *farmv1.WorkResponse), make(chan error, 1)
-	go func() {
-		for {
-			m, err := w.stream.Recv()
-			if err != nil {
-				broken <- err
-				return
-			}
-			select {
-			case in <- m:
-			case <-ctx.Done():
-				broken <- ctx.Err()
-				return
-			}
-		}
-	}()
+	go func() { broken <- farm.Receive(ctx, w.stream, in) }()
 	defer func() { <-broken }()
 	var beside sync.WaitGroup // of the stream: uploads and checks
 	defer beside.Wait()
