@@ -1,7 +1,6 @@
 package amazons
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -71,9 +70,6 @@ type SVGOptions struct {
 	// queen's way by a solid line, the arrow's by a dashed one. Nil marks nothing.
 	// Squares outside the board are not marked.
 	Last *Move
-	// Title is the accessible title, which browsers also show as a tooltip.
-	// Empty means the board and the side to move.
-	Title string
 	// Bare leaves out the coordinates and the line that names the side to move.
 	Bare bool
 }
@@ -128,8 +124,7 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 	if opts.Square != 0 {
 		pixels = min(max(opts.Square, 8), 512)
 	}
-	title := opts.Title
-	title = cmp.Or(title, fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove))
+	title := fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove)
 	d.Writer = svg.Begin(w, width, height, "width", (width*pixels+svgSquare/2)/svgSquare,
 		"height", (height*pixels+svgSquare/2)/svgSquare, "role", "img", "aria-label", title)
 	d.Label("title", title)

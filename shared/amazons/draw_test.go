@@ -72,7 +72,7 @@ func TestDrawings(t *testing.T) {
 	}{
 		{"start-5x6", start, SVGOptions{}},
 		{"last-move-5x6", played, SVGOptions{Last: &last, Square: 64}},
-		{"shot-back-5x6", back, SVGOptions{Last: &lastBack, Title: `"B1" <after> B2 & back`}},
+		{"shot-back-5x6", back, SVGOptions{Last: &lastBack}},
 		{"late-8x8", late[len(late)-1], SVGOptions{}},
 		{"bare-1x1", mustPosition(t, "W b"), SVGOptions{Bare: true}},
 		{"strip-7x1", mustPosition(t, "W..x..B w"), SVGOptions{Square: 32}},
@@ -97,10 +97,10 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-func TestSVGTakesAnyTitleAndSize(t *testing.T) {
+func TestSVGTakesAnySize(t *testing.T) {
 	p := mustPosition(t, "4x4")
 	for _, opts := range []SVGOptions{
-		{Title: "\x00\x1b\xff\ufffe ]]> '&amp;'", Square: -5},
+		{Square: -5},
 		{Square: 1 << 30, Last: &Move{NoSquare, 63, 0}},
 	} {
 		svg := p.SVG(opts)

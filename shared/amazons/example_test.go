@@ -81,8 +81,8 @@ func ExamplePosition_SVG() {
 	if err != nil {
 		panic(err)
 	}
-	svg := p.SVG(amazons.SVGOptions{Square: 32, Title: "The start on 4x4"})
-	fmt.Println(strings.Count(svg, "translate"), "queens,", strings.Contains(svg, "<title>The start on 4x4</title>"))
+	svg := p.SVG(amazons.SVGOptions{Square: 32})
+	fmt.Println(strings.Count(svg, "translate"), "queens,", strings.Contains(svg, "<title>Amazons, 4x4 board, white to move</title>"))
 	// Output: 8 queens, true
 }
 
