@@ -135,12 +135,12 @@ func Receive(ctx context.Context, stream farmv1.Farm_WorkClient, to chan<- *farm
 	}
 }
 
-// Wait waits, or says that the context has ended before.
+// Wait waits, or says why the context has ended before.
 func Wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }

@@ -34,7 +34,7 @@ type fleet struct {
 	record record
 	parts  *evidence
 	joined atomic.Int64
-	failed chan error // the first worker whose stream broke
+	fail   context.CancelCauseFunc // ends the run with the first worker whose stream breaks
 	group  sync.WaitGroup
 }
 
@@ -92,10 +92,10 @@ func (s *settings) prepare(ctx context.Context, log io.Writer) (*evidence, error
 // load connects the workers and watches the master while they work.
 func (s *settings) load(ctx context.Context, master *farm.Process, parts *evidence, file string, log io.Writer) (
 	m measured, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	f := &fleet{settings: *s, parts: parts, failed: make(chan error, 1)}
+	ctx, cancel := context.WithCancelCause(ctx)
+	f := &fleet{settings: *s, parts: parts, fail: cancel}
 	defer func() {
-		cancel()
+		cancel(nil)
 		f.group.Wait()
 		for _, c := range f.conns {
 			_ = c.Close()
@@ -114,7 +114,7 @@ func (s *settings) load(ctx context.Context, master *farm.Process, parts *eviden
 	if err := f.join(ctx, log); err != nil {
 		return m, err
 	}
-	if err := f.wait(ctx, settle); err != nil {
+	if err := farm.Wait(ctx, settle); err != nil {
 		return m, err
 	}
 	if m.idle, err = ask(master); err != nil {
@@ -128,7 +128,7 @@ func (s *settings) load(ctx context.Context, master *farm.Process, parts *eviden
 	before, mine := m.idle, processor()
 	before.at = begun
 	for !s.enough(&m, time.Since(begun)) {
-		if err := f.wait(ctx, s.window); errors.Is(err, errNoMore) && len(m.windows) > 0 {
+		if err := farm.Wait(ctx, s.window); errors.Is(err, errNoMore) && len(m.windows) > 0 {
 			fmt.Fprintln(log, "throughput:", err)
 			break
 		} else if err != nil {
@@ -148,7 +148,7 @@ func (s *settings) load(ctx context.Context, master *farm.Process, parts *eviden
 		fmt.Fprintf(log, "throughput: %.0f s, %d results, %.0f positions\n", w.seconds, m.results, g.positions)
 		before, mine = g, processor()
 	}
-	cancel()
+	cancel(nil)
 	f.group.Wait() // what is acknowledged until then is counted
 	last := f.record.take()
 	m.results, m.nodes, m.refused = m.results+last.results, m.nodes+last.nodes, m.refused+last.refused
@@ -198,10 +198,8 @@ func (f *fleet) join(ctx context.Context, log io.Writer) error {
 	for i := range f.workers {
 		select {
 		case doors <- struct{}{}:
-		case err := <-f.failed:
-			return err
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		f.group.Go(func() {
 			w := &synthetic{settings: f.settings, name: fmt.Sprintf("synthetic-%d", i), board: board, record: &f.record,
@@ -216,36 +214,19 @@ func (f *fleet) join(ctx context.Context, log io.Writer) error {
 				f.joined.Add(1)
 				err = w.run(own)
 			}
-			if err != nil && ctx.Err() == nil {
-				select {
-				case f.failed <- err:
-				default:
-				}
+			if err != nil {
+				f.fail(err)
 			}
 		})
 	}
 	for range cap(doors) { // until the last has joined
 		select {
 		case doors <- struct{}{}:
-		case err := <-f.failed:
-			return err
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	return nil
-}
-
-// wait lets time pass, unless a worker's stream breaks.
-func (f *fleet) wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case err := <-f.failed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // kept returns what the store holds after the master was killed.
