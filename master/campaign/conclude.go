@@ -323,14 +323,39 @@ func (c *campaign) spot(ctx context.Context, p *proofParts) error {
 // spotSample is the share of the parts of a proof that the master checks although workers have.
 const spotSample = 0.001
 
-// moveProof gives a manifest and its folder another name. What had that name goes.
+// moveProof gives a manifest and its parts another name. Of what had that name the manifest goes, and the parts that
+// only it lists. Other files in the folders stay: they are somebody else's.
 // The parts go first, so that a crash in between leaves no new manifest without its parts.
 func moveProof(from, to string) error {
-	err := errors.Join(os.RemoveAll(proof.PartsFolder(to)), os.Rename(proof.PartsFolder(from), proof.PartsFolder(to)))
+	m, err := proof.ReadManifest(from)
 	if err != nil {
 		return err
 	}
-	return disk.Rename(from, to)
+	stale := map[proof.ID]bool{}
+	if old, err := proof.ReadManifest(to); err == nil {
+		for _, part := range old.Parts {
+			stale[part.ID] = true
+		}
+	}
+	draft, folder := proof.PartsFolder(from), proof.PartsFolder(to)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("folder of the parts: %w", err)
+	}
+	for _, part := range m.Parts {
+		delete(stale, part.ID)
+		err := os.Rename(filepath.Join(draft, part.ID.Name()), filepath.Join(folder, part.ID.Name()))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is in a bucket, or its digest alone is kept
+			return err
+		}
+	}
+	if err := errors.Join(disk.SyncFolder(folder), disk.Rename(from, to)); err != nil {
+		return err
+	}
+	for id := range stale {
+		_ = os.Remove(filepath.Join(folder, id.Name()))
+	}
+	_ = os.Remove(draft) // unless it has something else
+	return nil
 }
 
 // claims holds what the checker found proved against what the campaign says.
@@ -411,7 +436,7 @@ func (c *campaign) mayReplace() error {
 		return err
 	}
 	m, err := proof.ReadManifest(path)
-	if f, openErr := os.Open(path); errors.Is(err, proof.ErrNotCertificate) && openErr == nil { // perhaps one file
+	if f, openErr := disk.Open(path); errors.Is(err, proof.ErrNotCertificate) && openErr == nil { // perhaps one file
 		defer f.Close()
 		var info proof.Info
 		info, err = proof.ReadInfo(f, math.MaxInt64)
