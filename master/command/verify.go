@@ -148,7 +148,7 @@ func verifyCommand() *cobra.Command {
 	c.Flags().Var(&table, "table", "remake with a table of `SIZE`, "+cli.TableHelp)
 	c.Flags().Uint64Var(&options.Seed, "seed", 0, "choose the sample by this `NUMBER` (default: random)")
 	c.Flags().Var(&options.Shard, "shard", "check one shard of the parts, such as 3/16")
-	c.Flags().StringSliceVar(&options.States, "state", nil,
+	c.Flags().Var(&options.States, "state",
 		"note checked parts in `FILE`, and skip those noted there or in more files after commas")
 	asJSON = cli.JSONFlag(c)
 	coresFlag(c, &options.Workers)

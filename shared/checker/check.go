@@ -48,7 +48,7 @@ type Options struct {
 	Shard Shard
 	// States are files that say which parts hold, from earlier runs or from other machines. The
 	// first one is created if needed, and each part that holds is noted there at once.
-	States []string
+	States States
 	// Absent passes over the parts whose files are not there, and counts them: a proof whose parts lie
 	// elsewhere, or are not kept, is not complete, and not refuted. Without it a missing file is a fault.
 	Absent bool

@@ -10,6 +10,25 @@ import (
 	"strings"
 )
 
+// States are the names of states, without an empty one.
+type States []string
+
+// Set adds names with commas between them. A file whose name has a comma cannot be named.
+func (s *States) Set(text string) error {
+	names := strings.Split(text, ",")
+	if slices.Contains(names, "") {
+		return errors.New("the name of a file is empty")
+	}
+	*s = append(*s, names...)
+	return nil
+}
+
+// String returns the names as Set reads them.
+func (s *States) String() string { return strings.Join(*s, ",") }
+
+// Type names the value in a help text.
+func (s *States) Type() string { return "FILE" }
+
 // states are files that say which parts of a proof hold. A state is a text of lines and can only
 // grow: a line that names the proof, then a line for each part,
 //
@@ -43,7 +62,7 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 		}
 		f, openErr := os.OpenFile(name, how, 0o644)
 		if err = openErr; err == nil {
-			err = readState(f, name, head, m.parts.n, done, counts)
+			err = readState(f, name, head, m.parts, done, counts)
 		}
 		if i == 0 {
 			s.first, s.f = name, f
@@ -79,15 +98,19 @@ func lineOf(i int64, c Counts) string {
 // torn reports whether a text can be what a kill has left of the line of a part.
 func torn(s string) bool { return strings.Trim(s, "0123456789 ok") == "" }
 
-// readState notes the parts of one file, those of a proof with so many.
-func readState(f io.Reader, name, head string, parts int64, done bitmap, counts *Counts) error {
-	lines := bufio.NewReader(f)
+// maxStateLine bounds a line of a state in bytes. A first line behind one that was cut has less than 300.
+const maxStateLine = 4096
+
+// readState notes the parts of one file, those of a proof with these records.
+func readState(f io.Reader, name, head string, parts *pages, done bitmap, counts *Counts) error {
+	lines, records := bufio.NewReaderSize(f, maxStateLine), &cursor{pages: parts}
 	known := false // the lines are of this proof
 	for n := 1; ; n++ {
-		line, err := lines.ReadString('\n')
+		data, err := lines.ReadSlice('\n')
+		line := string(data)
 		if cut := line == "" || known || strings.HasPrefix(head, line); errors.Is(err, io.EOF) && cut {
 			return nil // what is left has no end
-		} else if err != nil && !errors.Is(err, io.EOF) {
+		} else if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		line = strings.TrimSuffix(line, "\n")
@@ -96,18 +119,39 @@ func readState(f io.Reader, name, head string, parts int64, done bitmap, counts 
 		_, _ = fmt.Sscan(line, &i, &c.Entries, &c.Replies, &c.Lookups, &c.LeafRule1, &c.LeafRule2, &c.LeafRule3)
 		whole := line == lineOf(i, c)
 		before, headed := strings.CutSuffix(line, head)
+		fits := !errors.Is(err, bufio.ErrBufferFull)
+		if whole && fits {
+			if fits = i >= 0 && i < parts.n; fits {
+				h, err := records.record(i)
+				if err != nil {
+					return err
+				}
+				fits = c.possible(parsePart(h))
+			}
+		}
 		switch {
 		case headed && torn(before): // another state may follow a line that was cut
 			known = true
 		case strings.HasPrefix(head, line): // a kill has cut it
-		case !known || !torn(line) || whole && (i < 0 || i >= parts):
-			return fmt.Errorf("%w: line %d of %s is %q, for this proof and these rules it would be %q or that of "+
-				"one of its %d parts", ErrState, n, name, line, head, parts)
+		case !known || !torn(line) || !fits:
+			return fmt.Errorf("%w: line %d of %s is %.200q, for this proof and these rules it would be %q or that of "+
+				"one of its %d parts", ErrState, n, name, line, head, parts.n)
 		case whole && !done.has(i):
 			done.add(i)
 			counts.add(c)
 		}
 	}
+}
+
+// possible reports whether a check of this part can have counted so. A position has less than 2^14 replies.
+func (c Counts) possible(p part) bool {
+	most := (p.entries + p.roots) << 14
+	for _, n := range [...]int64{c.Replies, c.Lookups, c.LeafRule1, c.LeafRule2, c.LeafRule3} {
+		if n < 0 || n > most {
+			return false
+		}
+	}
+	return c.Entries == p.entries
 }
 
 // add notes that a part holds.
