@@ -29,6 +29,7 @@ package archive
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,6 +63,10 @@ const (
 	maxLine    = 2 << 20
 	maxRecords = 16 << 20
 	maxMemory  = 64 << 20 // of the decoder
+	// A tree in text is packed to a sixth of its size or so. What opens to more than maxOpened and to more
+	// than maxRatio times its size is made to fill the memory.
+	maxOpened = 64 << 20
+	maxRatio  = 100
 )
 
 // Archive is the content of a file.
@@ -152,30 +157,36 @@ func (a *Archive) write(f io.Writer, board amazons.Board) error {
 	return errors.Join(err, z.Close())
 }
 
-// Read reads the named archive. Errors: ErrForeign, ErrVersion, those of the file system.
-func Read(name string) (Archive, error) {
-	f, err := os.Open(name)
+// Read reads the named archive. Errors: ErrForeign, ErrVersion, those of ctx and of the file system.
+func Read(ctx context.Context, name string) (Archive, error) {
+	f, err := disk.Open(name)
 	if err != nil {
 		return Archive{}, fmt.Errorf("read archive: %w", err)
 	}
 	defer f.Close()
-	a, err := Decode(f)
+	info, err := f.Stat()
+	if err != nil {
+		return Archive{}, fmt.Errorf("read archive: %w", err)
+	}
+	a, err := Decode(ctx, f, info.Size())
 	if err != nil {
 		return a, fmt.Errorf("read archive %s: %w", name, err)
 	}
 	return a, nil
 }
 
-// Decode reads the bytes of an archive. Errors: ErrForeign, ErrVersion.
-func Decode(r io.Reader) (a Archive, err error) {
-	// A few packed bytes may open into terabytes. So the memory of the decoder, the length of a line and
-	// the number of lines all have bounds.
+// Decode reads the bytes of an archive, of which there are so many. Errors: ErrForeign, ErrVersion, those of ctx.
+func Decode(ctx context.Context, r io.Reader, size int64) (a Archive, err error) {
+	// A few packed bytes may open into terabytes. So the memory of the decoder, the length of a line, the
+	// number of lines and what they take together all have bounds.
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMemory))
 	if err != nil {
 		return a, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	defer z.Close()
-	lines := bufio.NewScanner(z)
+	most := max(maxOpened, maxRatio*size)
+	opened := &io.LimitedReader{R: z, N: most + 1}
+	lines := bufio.NewScanner(opened)
 	lines.Buffer(nil, maxLine)
 	if !lines.Scan() {
 		return a, fmt.Errorf("%w: it is empty, cut short or damaged: %w", ErrForeign, cmp.Or(lines.Err(), io.EOF))
@@ -193,6 +204,9 @@ func Decode(r io.Reader) (a Archive, err error) {
 	}
 	a.Campaign, a.Nodes = h.About, h.Nodes
 	for n := 2; lines.Scan(); n++ {
+		if err := ctx.Err(); err != nil {
+			return a, err
+		}
 		if n > h.Claims+h.Tree+1 {
 			return a, fmt.Errorf("%w: it goes on after the %d lines that it announces", ErrForeign, n-1)
 		}
@@ -202,6 +216,9 @@ func Decode(r io.Reader) (a Archive, err error) {
 	}
 	if err := lines.Err(); err != nil {
 		return a, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if opened.N == 0 {
+		return a, fmt.Errorf("%w: its %d bytes open to more than %d", ErrForeign, size, most)
 	}
 	if len(a.Claims) != h.Claims || len(a.Tree) != h.Tree {
 		return a, fmt.Errorf("%w: it has %d claims and %d tree positions of %d and %d", ErrForeign, len(a.Claims),

@@ -59,7 +59,7 @@ func written(t testing.TB, a Archive) string {
 func TestRoundTrip(t *testing.T) {
 	a, _, _ := small(t)
 	name := written(t, a)
-	b, err := Read(name)
+	b, err := Read(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"another board": {compressed(head + `{"position":"4x4","verdict":"won"}`), ErrForeign},
 		"no verdict":    {compressed(head + `{"position":"5x4","verdict":"wins"}`), ErrForeign},
 	} {
-		if _, err := Decode(bytes.NewReader(c.data)); !errors.Is(err, c.want) {
+		if _, err := Decode(t.Context(), bytes.NewReader(c.data), int64(len(c.data))); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -206,7 +206,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"archive":1}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		fuzzing.Within(t, 10*time.Second, 512<<20, func() {
-			a, err := Decode(bytes.NewReader(compressed(string(text))))
+			data := compressed(string(text))
+			a, err := Decode(t.Context(), bytes.NewReader(data), int64(len(data)))
 			if err != nil && !errors.Is(err, ErrForeign) && !errors.Is(err, ErrVersion) {
 				t.Error(err)
 			}

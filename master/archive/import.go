@@ -60,7 +60,7 @@ const (
 // as any part of the store. Errors: those of Read and of the store; disk.ErrExists where the store is
 // there, or parts lie where its parts would; nothing of the new store is then left.
 func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err error) {
-	a, err := Read(file)
+	a, err := Read(ctx, file)
 	if err != nil {
 		return r, err
 	}
@@ -232,7 +232,7 @@ func (l *library) read(ctx context.Context, folder string) error {
 
 // open reads a part, and reports whether it is one of the board. The checker looks closer later.
 func (l *library) open(path string) (p found, ok bool) {
-	data, err := os.ReadFile(path)
+	data, err := disk.ReadFile(path)
 	if err != nil || proof.Intact(data) != nil {
 		return p, false
 	}

@@ -88,7 +88,7 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	// Small facts are quickly proved again. They are most of the facts, so leaving them out keeps the
 	// archive small.
 	claims := slices.DeleteFunc(slices.Clone(snap.Facts), func(f proof.Fact) bool { return f.Nodes < minNodes })
-	older, err := unproved(file, about, snap.Facts)
+	older, err := unproved(ctx, file, about, snap.Facts)
 	if err != nil {
 		return r, err
 	}
@@ -151,8 +151,8 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 
 // unproved returns the claims of an archive of the same question, without claims about positions of the facts. Without
 // a file there are none. The error says that the file is no such archive: an export must not replace it.
-func unproved(file string, about store.Campaign, facts []proof.Fact) ([]proof.Fact, error) {
-	old, err := archive.Read(file)
+func unproved(ctx context.Context, file string, about store.Campaign, facts []proof.Fact) ([]proof.Fact, error) {
+	old, err := archive.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err == nil {

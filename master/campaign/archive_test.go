@@ -54,7 +54,7 @@ func TestFalseClaims(t *testing.T) {
 	if err != nil || r.Claims < 10 || r.Settled != 1 || r.Parts == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	a, err := archive.Read(name)
+	a, err := archive.Read(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func statsOf(t *testing.T, storeFile string) store.Stats {
 // claimsOf reads the claims of an archive.
 func claimsOf(t *testing.T, name string) map[amazons.Key]eval.Verdict {
 	t.Helper()
-	a, err := archive.Read(name)
+	a, err := archive.Read(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
