@@ -187,7 +187,7 @@ func (a *Authority) read() error {
 		return err
 	}
 	name := filepath.Join(a.folder, KeyFile)
-	data, err := os.ReadFile(name)
+	data, err := disk.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("read the authority's key: %w", err)
 	}
@@ -211,7 +211,7 @@ func (a *Authority) read() error {
 // This file is written once and never replaced. So all commands lock the same file, which the revocation
 // list, replaced at each change, would not be.
 func (a *Authority) takeLock() error {
-	f, err := os.Open(filepath.Join(a.folder, KeyFile))
+	f, err := disk.Open(filepath.Join(a.folder, KeyFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf(`%w in %s; make one with "master certs init --dir %s"`, ErrMissing, a.folder, a.folder)
 	} else if err != nil {

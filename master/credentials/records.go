@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/identity"
 )
 
@@ -144,7 +145,7 @@ func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 // It verifies the signature. Otherwise Revoke would sign the entries of a forged list, or the lack of some.
 func (a *Authority) readRevoked() (*big.Int, []x509.RevocationListEntry, error) {
 	name := filepath.Join(a.folder, identity.RevokedFile)
-	data, err := os.ReadFile(name)
+	data, err := disk.ReadFile(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the revocation list: %w", err)
 	}

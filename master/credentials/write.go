@@ -40,7 +40,7 @@ func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 // readCertificate reads the first credential of a file. A file of something else is ErrDamaged; one
 // that is not there keeps the error of the file system, which Provide tells apart.
 func readCertificate(name string) (*x509.Certificate, error) {
-	data, err := os.ReadFile(name)
+	data, err := disk.ReadFile(name)
 	if err != nil {
 		return nil, fmt.Errorf("read a credential: %w", err)
 	}

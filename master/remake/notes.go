@@ -2,6 +2,7 @@ package remake
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 
 	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 )
 
@@ -25,6 +27,9 @@ type note struct {
 	Part
 }
 
+// maxNote bounds a line, in bytes. One has less than 300.
+const maxNote = 4096
+
 // openNotes opens the notes in a file, which it makes where there is none, and returns the parts that were made before,
 // by their SHA-256. Without a name nothing is noted. Errors wrap checker.ErrState for notes about another manifest.
 func openNotes(name, manifest string) (*notes, map[string]Part, error) {
@@ -32,22 +37,27 @@ func openNotes(name, manifest string) (*notes, map[string]Part, error) {
 	if name == "" {
 		return n, done, nil
 	}
-	data, err := os.ReadFile(manifest)
+	data, err := disk.ReadFile(manifest)
 	if err != nil {
 		return nil, nil, err
 	}
 	n.manifest = proof.IDOf(data).Name()
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%w: %s is not a regular file", checker.ErrState, name)
+	}
 	if n.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
 		return nil, nil, err
 	}
 	whole := int64(0)
-	for lines := bufio.NewReader(n.f); ; {
-		line, err := lines.ReadBytes('\n')
+	begin := fmt.Appendf(nil, `{"manifest":%q`, n.manifest)
+	for lines := bufio.NewReaderSize(n.f, maxNote); ; {
+		line, err := lines.ReadSlice('\n')
+		ours := bytes.HasPrefix(line, begin[:min(len(line), len(begin))])
 		var one note
 		switch {
-		case errors.Is(err, io.EOF): // what is left has no end: the next line takes its place
+		case errors.Is(err, io.EOF) && ours: // what is left has no end: the next line takes its place
 			return n, done, n.f.Truncate(whole)
-		case err != nil:
+		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
 		case json.Unmarshal(line, &one) != nil || one.Manifest != n.manifest:
 			err = fmt.Errorf("%w: %s has a line that is not about the manifest with the SHA-256 %s; give another file",
 				checker.ErrState, name, n.manifest)

@@ -39,6 +39,8 @@ var (
 	ErrExists = errors.New("the path is taken")
 	// ErrLocked means that another process holds the lock.
 	ErrLocked = errors.New("locked by another process")
+	// ErrIrregular means that a folder, a pipe or a device stands where a file is wanted.
+	ErrIrregular = errors.New("not a regular file")
 )
 
 // AfterStep is called between the steps that give a file its name. Tests replace it to kill the
@@ -75,6 +77,25 @@ func Rename(from, to string) error {
 	}
 	AfterStep("renamed")
 	return SyncFolder(filepath.Dir(to))
+}
+
+// Open opens a regular file for reading. Opening a pipe to which nobody writes would take for ever.
+// Errors: ErrIrregular, and those of the file system.
+func Open(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open %s: %w", name, ErrIrregular)
+	}
+	return os.Open(name)
+}
+
+// ReadFile reads a regular file whole. Errors are those of [Open] and of reading.
+func ReadFile(name string) ([]byte, error) {
+	f, err := Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // Sync brings the content of a closed file to disk.
@@ -194,7 +215,7 @@ func RemoveLeftovers(path string, age time.Duration) {
 
 // SHA256 returns the size of a file and its SHA-256, in hexadecimal digits.
 func SHA256(name string) (size int64, sum string, err error) {
-	f, err := os.Open(name)
+	f, err := Open(name)
 	if err != nil {
 		return 0, "", err
 	}

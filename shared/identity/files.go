@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"amazonsfarm/shared/disk"
 )
 
 // Names of the files in a folder.
@@ -162,7 +164,7 @@ func read(name string) ([]byte, error) {
 	if info.Size() > maxFileBytes {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), maxFileBytes)
 	}
-	return os.ReadFile(name)
+	return disk.ReadFile(name)
 }
 
 // parse makes Material of the contents of a folder, in the order in which they rest on each other:

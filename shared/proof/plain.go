@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 )
 
@@ -17,7 +17,7 @@ import (
 // checker reads (deploy/docs/FORMATS.md): a line for each claim, root, citation and entry. It holds
 // one part in memory at a time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out.
 func WritePlain(ctx context.Context, out io.Writer, name string) error {
-	data, err := os.ReadFile(name)
+	data, err := disk.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("read certificate: %w", err)
 	}

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,17 +37,16 @@ type LayerInfo struct {
 
 // ReadFile reads the named certificate, as [Read] does.
 func ReadFile(name string) (Certificate, error) {
-	f, err := os.Open(name)
-	if err != nil {
+	f, err := disk.Open(name)
+	if errors.Is(err, disk.ErrIrregular) {
+		return Certificate{}, fmt.Errorf("read certificate %s: %w: not a regular file", name, ErrNotCertificate)
+	} else if err != nil {
 		return Certificate{}, fmt.Errorf("read certificate: %w", err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
 		return Certificate{}, fmt.Errorf("read certificate: %w", err)
-	}
-	if !st.Mode().IsRegular() {
-		return Certificate{}, fmt.Errorf("read certificate %s: %w: not a regular file", name, ErrNotCertificate)
 	}
 	c, err := Read(f, st.Size())
 	if err != nil {
