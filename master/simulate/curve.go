@@ -15,8 +15,9 @@ import (
 
 // Curve is what runs with several numbers of workers show about one question.
 type Curve struct {
-	Settings string   `json:"settings"` // what was asked and how, in words
-	Runs     []Result `json:"runs"`     // the first has one worker; by number of workers
+	MessageType string   `json:"message_type"` // "simulation"
+	Settings    string   `json:"settings"`     // what was asked and how, in words
+	Runs        []Result `json:"runs"`         // the first has one worker; by number of workers
 }
 
 // Settings returns a line that names everything a run depends on but its number of workers.
@@ -108,7 +109,7 @@ func (r *Record) add(settings string, result Result) error {
 func Draw(ctx context.Context, c Config, workers []int, record *Record, told func(Curve)) (Curve, error) {
 	workers = append([]int{1}, workers...)
 	slices.Sort(workers)
-	curve := Curve{Settings: Settings(c)}
+	curve := Curve{MessageType: "simulation", Settings: Settings(c)}
 	for _, n := range slices.Compact(workers) {
 		r, ok := record.find(curve.Settings, n)
 		if !ok {

@@ -72,7 +72,8 @@ func ReadInfo(file string) (Info, error) {
 		Certificates:     st.Certificates,
 		CertificateBytes: st.CertificateBytes, Hints: st.Hints, Commits: st.Commits, Nodes: st.Nodes,
 		Epoch:   first.Epoch,
-		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
+		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified,
+		VerifiedBy: first.VerifiedBy, Campaigns: all,
 	}
 	if i.Evidence, err = s.evidenceInfo(); err != nil {
 		return Info{}, err
@@ -104,7 +105,7 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 	if err != nil {
 		return i, err
 	}
-	i.Winner, i.Verified = r.Winner, r.Verified
+	i.Winner, i.Verified, i.VerifiedBy = r.Winner, r.Verified, r.VerifiedBy
 	switch {
 	case stop != nil:
 		i.State = "stopped"

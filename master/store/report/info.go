@@ -36,6 +36,7 @@ type Info struct {
 	Stopped          bool      `json:"stopped"` // by a contradiction
 	Winner           string    `json:"winner,omitempty"`
 	Verified         bool      `json:"verified"`
+	VerifiedBy       string    `json:"verified_by,omitempty"` // workers, where the checker of the master did not
 	Layout           Layout    `json:"layout"`
 
 	Campaigns []CampaignInfo `json:"campaigns"`
@@ -70,6 +71,7 @@ type CampaignInfo struct {
 	Epoch       uint64    `json:"epoch"`
 	Winner      string    `json:"winner,omitempty"`
 	Verified    bool      `json:"verified"`
+	VerifiedBy  string    `json:"verified_by,omitempty"` // workers, where the checker of the master did not
 }
 
 // String returns the figures in lines for people.
@@ -112,7 +114,7 @@ func (i *Info) String() string {
 	case i.Stopped:
 		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
 	case i.Winner != "":
-		fmt.Fprintf(&s, "state          settled: %s wins, verified %v\n", i.Winner, i.Verified)
+		fmt.Fprintf(&s, "state          settled: %s wins, verified %s\n", i.Winner, verifiedWord(i.Verified, i.VerifiedBy))
 	default:
 		fmt.Fprintf(&s, "state          not settled\n")
 	}
@@ -129,10 +131,21 @@ func (c *CampaignInfo) write(s *strings.Builder) {
 	}
 	fmt.Fprintf(s, "; priority %d, share %d; %s", c.Priority, c.Share, c.State)
 	if c.Winner != "" {
-		fmt.Fprintf(s, ": %s wins, verified %v", c.Winner, c.Verified)
+		fmt.Fprintf(s, ": %s wins, verified %s", c.Winner, verifiedWord(c.Verified, c.VerifiedBy))
 	}
 	fmt.Fprintf(s, "; %s, %s, %d nodes, epoch %d\n", cli.Counted(c.TreeRecords, "tree record"),
 		cli.Counted(c.Facts, "fact"), c.Nodes, c.Epoch)
+}
+
+// verifiedWord says whose checker has accepted the certificate.
+func verifiedWord(verified bool, by string) string {
+	switch {
+	case verified:
+		return "by the checker of the master"
+	case by != "":
+		return "by " + by
+	}
+	return "by nobody"
 }
 
 // Part is one kind of record and its space in the file. Sizes are in bytes.
