@@ -82,7 +82,8 @@ func ExamplePosition_SVG() {
 		panic(err)
 	}
 	svg := p.SVG(amazons.SVGOptions{Square: 32})
-	fmt.Println(strings.Count(svg, "translate"), "queens,", strings.Contains(svg, "<title>Amazons, 4x4 board, white to move</title>"))
+	title := strings.Contains(svg, "<title>Amazons, 4x4 board, white to move</title>")
+	fmt.Println(strings.Count(svg, "translate"), "queens,", title)
 	// Output: 8 queens, true
 }
 

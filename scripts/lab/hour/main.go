@@ -86,11 +86,12 @@ func parse(args []string, help io.Writer) (options, error) {
 		o.Period = min(time.Minute, time.Duration(o.Minutes*float64(time.Minute))/12)
 	}
 	if o.Period < time.Second || o.Rest < 0 {
-		return o, cli.Usagef("--period %v, --rest %v: workers can come once a second, and rests are not negative", o.Period,
-			o.Rest)
+		return o, cli.Usagef("--period %v, --rest %v: workers can come once a second, and rests are not negative",
+			o.Period, o.Rest)
 	}
 	if o.Passing < 1 || o.Passing > 100 || o.nice < 0 || o.nice > 19 {
-		return o, cli.Usagef("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19", o.Passing, o.nice)
+		return o, cli.Usagef("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19",
+			o.Passing, o.nice)
 	}
 	var size cli.Size
 	if err := size.Set(o.Table); err != nil {
