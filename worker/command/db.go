@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -183,7 +182,7 @@ func dbCheckCommand() *cobra.Command {
 		begun := time.Now()
 		err := db.Check()
 		return dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
-			Sum: sumText(db), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}, err
+			Sum: fmt.Sprintf("%x", db.Sum()), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}, err
 	})
 }
 
@@ -211,11 +210,6 @@ func dbFileCommand(name, short string, answer func(*endgame.DB) (fmt.Stringer, e
 	flags.add(c)
 	jsonFlag(c, &asJSON)
 	return c
-}
-
-func sumText(db *endgame.DB) string {
-	sum := db.Sum()
-	return hex.EncodeToString(sum[:])
 }
 
 // dbInfoResult is the answer of db info as JSON.
@@ -267,7 +261,8 @@ func dbInfoCommand() *cobra.Command {
 		func(db *endgame.DB) (fmt.Stringer, error) {
 			defects, err := db.Defects()
 			return dbInfoResult{MessageType: "db_info", File: db.Name(), Size: db.Config().Name(),
-				Config: db.Config().String(), Version: endgame.Version, Sum: sumText(db), Bytes: db.Bytes(),
-				Values: db.Values(), Escapes: db.Escapes(), Layers: db.Layers(), Defects: defects}, err
+				Config: db.Config().String(), Version: endgame.Version, Sum: fmt.Sprintf("%x", db.Sum()),
+				Bytes: db.Bytes(), Values: db.Values(), Escapes: db.Escapes(), Layers: db.Layers(),
+				Defects: defects}, err
 		})
 }

@@ -3,8 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -292,8 +290,7 @@ func (a *answer) certify(ctx context.Context) error {
 	if a.proofFile != "" {
 		err = proof.WriteFile(a.proofFile, c)
 	} else if data, err = proof.Encode(c); err == nil {
-		sum := sha256.Sum256(data)
-		file.Bytes, file.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
+		file.Bytes, file.SHA256 = int64(len(data)), proof.IDOf(data).Name()
 	}
 	if err != nil {
 		return err
