@@ -147,8 +147,8 @@ func TestJSONFields(t *testing.T) {
 	kinds, fields := 0, 0
 	for _, pattern := range []string{"../master/command/*.go", "../master/document/*.go", "../master/web/*.go",
 		"../master/simulate/*.go", "../worker/command/*.go", "../master/credentials/*.go",
-		"../master/store/report/*.go", "../master/campaign/*.go", "../master/forecast/*.go", "../master/archive/import.go",
-		"../master/loop/contributors.go",
+		"../master/store/report/*.go", "../master/campaign/*.go", "../master/forecast/*.go",
+		"../master/archive/import.go", "../master/loop/contributors.go",
 		"../shared/cli/result.go", "../shared/checker/report.go", "../shared/checker/text.go",
 		"../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {
 		files, err := filepath.Glob(pattern)

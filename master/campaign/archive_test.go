@@ -139,8 +139,8 @@ func exportOver(t *testing.T, storeFile, name string) {
 	}
 }
 
-// begun runs a campaign until its limit of nodes, and further in small steps until there are facts, and returns how many. How
-// soon the first one comes depends on the clock. The campaign must not be settled by then.
+// begun runs a campaign until its limit of nodes, and further in small steps until there are facts, and returns how
+// many. How soon the first one comes depends on the clock. The campaign must not be settled by then.
 func begun(t *testing.T, o Options, workers int) (facts uint64) {
 	t.Helper()
 	for ; facts == 0; o.Loop.NodeLimit += 300 {

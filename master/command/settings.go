@@ -178,7 +178,8 @@ func (s *settings) addCampaign(flags *pflag.FlagSet, moves *[]string) {
 	flags.StringArrayVar(moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
 	flags.Uint64Var(&o.Loop.NodeLimit, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
-	flags.BoolVar(&o.Tree.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
+	flags.BoolVar(&o.Tree.EasyReplies, "easy-replies", false,
+		"settle replies to first moves one by one, easy ones first")
 }
 
 // read reads the settings file, and checks what cannot be checked of one setting alone.

@@ -96,7 +96,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		nodes: counters("nodes_total", "Positions that workers expanded, in committed results of this campaign.",
 			"campaign"),
 		granted:   counters("leases_granted_total", "Leases sent to workers.", "campaign"),
-		expired:   counters("leases_expired_total", "Leases freed because their worker left or was silent.", "campaign"),
+		expired:   counters("leases_expired_total", "Leases freed as their worker left or was silent.", "campaign"),
 		cancelled: counters("leases_cancelled_total", "Leases cancelled before their budget was spent.", "campaign"),
 		returned: counters("leases_returned_total",
 			"Leases that came back with a result, by outcome for the side to move.", "campaign", "outcome"),

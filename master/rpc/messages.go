@@ -74,8 +74,8 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 		SetAside: uint64(t.Aside), FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
-		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: cli.WinnerName(v.Root, t.Verdict), Phase: phaseMessage(v.Phase),
-		Evidence: v.Evidence,
+		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: cli.WinnerName(v.Root, t.Verdict),
+		Phase: phaseMessage(v.Phase), Evidence: v.Evidence,
 	}
 	for _, each := range v.All {
 		out.Campaigns = append(out.Campaigns, summaryMessage(each))
@@ -99,7 +99,8 @@ func summaryMessage(v loop.View) *farmv1.CampaignSummary {
 	return &farmv1.CampaignSummary{
 		Campaign: campaignMessage(v.About, false), State: v.State, Why: v.Why, Priority: int32(v.Priority),
 		Share: uint32(v.Share), RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running,
-		Leased: uint64(t.Leased), Winner: cli.WinnerName(v.Root, t.Verdict), Verified: v.Conclusion != nil && v.Conclusion.Verified,
+		Leased: uint64(t.Leased), Winner: cli.WinnerName(v.Root, t.Verdict),
+		Verified: v.Conclusion != nil && v.Conclusion.Verified,
 	}
 }
 

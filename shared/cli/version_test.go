@@ -10,20 +10,22 @@ import (
 func TestVersionText(t *testing.T) {
 	built := "built with     " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
 	parts := []Part{{Name: "rules", Format: 1}, {Name: "store", Format: 3}}
+	name := "program        master, Amazons proof farm\n"
 	tail := built + "rules          1\nstore          3\n"
 	for name, c := range map[string]struct {
 		info *debug.BuildInfo
 		want string
 	}{
-		"nothing known": {nil, "program        master, Amazons proof farm\nversion        unknown\nrevision       unknown\n" + tail},
+		"nothing known": {nil,
+			name + "version        unknown\nrevision       unknown\n" + tail},
 		"no repository": {&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
-			"program        master, Amazons proof farm\nversion        devel\nrevision       unknown\n" + tail},
+			name + "version        devel\nrevision       unknown\n" + tail},
 		"a release": {&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"},
 			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
-			"program        master, Amazons proof farm\nversion        v1.2.3\nrevision       abc\n" + tail},
+			name + "version        v1.2.3\nrevision       abc\n" + tail},
 		"with changes": {&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"},
 			{Key: "vcs.revision", Value: "abc"}}},
-			"program        master, Amazons proof farm\nversion        unknown\nrevision       abc with changes\n" + tail},
+			name + "version        unknown\nrevision       abc with changes\n" + tail},
 	} {
 		if got := versionText("master", c.info, parts); got != c.want {
 			t.Errorf("%s: got\n%swant\n%s", name, got, strings.TrimSpace(c.want))

@@ -114,7 +114,8 @@ func (i *Info) String() string {
 	case i.Stopped:
 		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
 	case i.Winner != "":
-		fmt.Fprintf(&s, "state          settled: %s wins, verified %s\n", i.Winner, verifiedWord(i.Verified, i.VerifiedBy))
+		fmt.Fprintf(&s, "state          settled: %s wins, verified %s\n", i.Winner,
+			verifiedWord(i.Verified, i.VerifiedBy))
 	default:
 		fmt.Fprintf(&s, "state          not settled\n")
 	}

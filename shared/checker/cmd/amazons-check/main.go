@@ -111,7 +111,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Uint64Var(&o.Seed, "seed", rand.Uint64N(1<<32), "`number` that chooses the sample")
 	flags.Lookup("seed").DefValue = "random"
 	flags.Var(&o.Shard, "shard", "check one `shard` of the parts, such as 3/16")
-	flags.Var(&o.States, "state", "note checked parts in `file`, and skip those noted\nthere or in more files after commas")
+	flags.Var(&o.States, "state",
+		"note checked parts in `file`, and skip those noted\nthere or in more files after commas")
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
 	var files []string
