@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,8 @@ func TestDecodeRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	bomb := `{"archive":1,"campaign":{"board":"5x4","root":"5x4"},"nodes":1,"tree":100}` + "\n"
+	line := `{"position":"5x4","children":"` + strings.Repeat("A", 1<<20) + `"}` + "\n"
 	head := `{"archive":1,"campaign":{"board":"5x4","root":"5x4"},"nodes":1,"claims":1,"tree":0}` + "\n"
 	for name, c := range map[string]struct {
 		data []byte
@@ -99,6 +102,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"too few":       {compressed(head), ErrForeign},
 		"too many":      {compressed(head + "{}\n{}\n"), ErrForeign},
 		"another board": {compressed(head + `{"position":"4x4","verdict":"won"}`), ErrForeign},
+		"a bomb":        {compressed(bomb + strings.Repeat(line, 100)), ErrForeign},
 		"no verdict":    {compressed(head + `{"position":"5x4","verdict":"wins"}`), ErrForeign},
 	} {
 		if _, err := Decode(t.Context(), bytes.NewReader(c.data), int64(len(c.data))); !errors.Is(err, c.want) {

@@ -229,7 +229,7 @@ func TestFirstLies(t *testing.T) {
 	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
 		Services: rpc.Config{Build: agent.Build()},
 		Tree:     tree.Config{InitialBudget: 100, SplitAfter: 200, CheckFirst: 2},
-		Loop: loop.Config{Heartbeat: 50 * time.Millisecond}, Registerer: registry})
+		Loop:     loop.Config{Heartbeat: 50 * time.Millisecond}, Registerer: registry})
 	for i, c := range lies(root) {
 		l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
 		name := fmt.Sprintf("liar-%d", i)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"amazonsfarm/shared/checker"
@@ -160,5 +161,23 @@ func TestClaimWithoutPart(t *testing.T) {
 	m.Roots[0].Claim = m.Roots[0].Claim.Other()
 	if _, err := newWorkshop(m, small); !errors.Is(err, ErrRefuted) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestNotesOfAnother: what is no note about the manifest is refused, and stays as it is.
+func TestNotesOfAnother(t *testing.T) {
+	name := manifest(t, func(*proof.Manifest) {})
+	o := small
+	o.Notes = filepath.Join(t.TempDir(), "notes")
+	for _, text := range []string{"a text without an end", "a text\n", strings.Repeat("0", 1<<20), `{"manifest":"00`} {
+		if err := os.WriteFile(o.Notes, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), name, o, func(Part) {}); !errors.Is(err, checker.ErrState) {
+			t.Errorf("%.40q: %v", text, err)
+		}
+		if is, err := os.ReadFile(o.Notes); err != nil || string(is) != text {
+			t.Errorf("%.40q became %.40q, %v", text, is, err)
+		}
 	}
 }

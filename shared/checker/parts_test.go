@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -292,6 +293,8 @@ func TestForeignStates(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state")
 	whole, data := noted(t, name, state)
 	head, _, _ := strings.Cut(string(data), "\n")
+	countless := regexp.MustCompile(`^0 (\d+) .*`)
+	line := regexp.MustCompile(`(?m)^0 .* ok$`).Find(data)
 	for _, text := range []string{
 		head + "\n0 12 amazons-check state 1 proof 00 rules 3\n1 1 1 1 1 1 1 ok\n",
 		head + "\n0 12 34amazons-check state 1 proof 00 rules 3\n",
@@ -300,10 +303,14 @@ func TestForeignStates(t *testing.T) {
 		head + "\nok then\n",
 		"0 1 1 1 1 1 1 ok\n" + head + "\n",
 		"some file", // without an end of its line
+		head + "\n" + strings.Repeat("0", 1<<20),
+		head + "\n0 1000 1 1 1 1 1 ok\n",                                                    // more positions than the part has
+		head + "\n" + countless.ReplaceAllString(string(line), "0 $1 -1 1 1 1 1 ok") + "\n", // less than none
+		head + "\n" + countless.ReplaceAllString(string(line), "0 $1 1 9223372036854775807 1 1 1 ok") + "\n",
 	} {
 		put(t, state, []byte(text))
 		if r, err := CheckFile(t.Context(), name, Options{States: list(state)}); !errors.Is(err, ErrState) {
-			t.Errorf("%q: %+v, %v", text, r, err)
+			t.Errorf("%.200q: %+v, %v", text, r, err)
 		}
 	}
 	put(t, state, []byte(head+"\n0 12 3"+string(data))) // of this proof, it may follow one that was cut

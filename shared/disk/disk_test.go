@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -121,5 +122,28 @@ func TestLock(t *testing.T) {
 	a.Close()
 	if err := Lock(b, true, time.Second); err != nil {
 		t.Errorf("a writer alone: %v", err)
+	}
+}
+
+// TestOpen: nobody waits for the other end of a pipe, or reads a folder.
+func TestOpen(t *testing.T) {
+	folder := t.TempDir()
+	pipe, file := filepath.Join(folder, "pipe"), filepath.Join(folder, "file")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{pipe, folder} {
+		if _, err := ReadFile(name); !errors.Is(err, ErrIrregular) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if data, err := ReadFile(file); err != nil || string(data) != "text" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if _, err := ReadFile(filepath.Join(folder, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
 	}
 }

@@ -70,7 +70,8 @@ func (r *Report) String() string {
 		}
 		text := fmt.Sprintf("store          %s: %s, %s is good\nrecords        %s, %s, %s of %s, %s\n%s",
 			r.File, cli.FormatSize(r.FileBytes), what, cli.Counted(r.Nodes, "tree record"),
-			cli.Counted(r.Facts, "fact"), cli.Counted(r.Certificates, "part"), size, cli.Counted(r.Hints, "hint"), parts)
+			cli.Counted(r.Facts, "fact"), cli.Counted(r.Certificates, "part"), size,
+			cli.Counted(r.Hints, "hint"), parts)
 		if len(r.Campaigns) > 1 {
 			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
 		}
