@@ -201,6 +201,9 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 		}
 		return []any{by, m.Then.WinningMove, entriesText(m.Then.Size)}
 	}))
+	if slices.ContainsFunc(d.Moves, func(m document.Move[document.ProofAfter]) bool { return m.Wins == "open" }) {
+		s.WriteString("open: the proof needs one winning move, and says nothing of these\n")
+	}
 	return s.String()
 }
 

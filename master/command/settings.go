@@ -110,7 +110,8 @@ func (s *settings) addRest() {
 	s.all.StringVar(&s.farm.Store.Evidence, "evidence-store", "",
 		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
 	s.group("evidence-store")
-	s.all.Var((*digest)(&s.farm.Store.Digest), "evidence", "what stays of a verified part: keep it, or a `digest`")
+	s.all.Var((*digest)(&s.farm.Store.Digest), "evidence",
+		"`WHAT` stays of a verified part: keep (all of it) or digest")
 	s.group("evidence")
 	define(s, s.all.IntVar, "max-campaigns", &s.farm.Store.MaxCampaigns, 0, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")

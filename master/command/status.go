@@ -107,7 +107,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 	if e := r.GetEvidence(); e > 0 {
 		fmt.Fprintf(&s, "evidence       %.0f %% of the nodes in running leases are below decided positions\n", 100*e)
 	}
-	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: the work left to prove a win, or a loss\n",
+	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: estimates of the work left\n",
 		numberText(r.GetRootPhi()), numberText(r.GetRootDelta()))
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
 	fmt.Fprintf(&s, "tree           %s, %d to lease, %d leased, %d set aside\n",

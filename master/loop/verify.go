@@ -54,8 +54,8 @@ func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds b
 }
 
 // Verify has workers check parts that an answer of a campaign needs, and returns when all of them hold.
-// progress is called by the loop and must not wait. Errors: a checks.FalsePartsError is not among them: what is
-// false is taken back at once, and that is checks.ErrRetracted; checks.ErrLonely; ErrEnded; those of ctx.
+// progress is called by the loop and must not wait. Errors: checks.ErrRetracted (a part was false and is taken back),
+// checks.ErrLonely, ErrEnded, and those of ctx; never a checks.FalsePartsError.
 func (l *Loop) Verify(ctx context.Context, parts []checks.Part, progress func(done, all int)) error {
 	if len(parts) == 0 {
 		return nil

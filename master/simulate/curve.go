@@ -15,7 +15,7 @@ import (
 
 // Curve is what runs with several numbers of workers show about one question.
 type Curve struct {
-	MessageType string   `json:"message_type"` // "simulation"
+	MessageType string   `json:"message_type"` // "simulate"
 	Settings    string   `json:"settings"`     // what was asked and how, in words
 	Runs        []Result `json:"runs"`         // the first has one worker; by number of workers
 }
@@ -109,7 +109,7 @@ func (r *Record) add(settings string, result Result) error {
 func Draw(ctx context.Context, c Config, workers []int, record *Record, told func(Curve)) (Curve, error) {
 	workers = append([]int{1}, workers...)
 	slices.Sort(workers)
-	curve := Curve{MessageType: "simulation", Settings: Settings(c)}
+	curve := Curve{MessageType: "simulate", Settings: Settings(c)}
 	for _, n := range slices.Compact(workers) {
 		r, ok := record.find(curve.Settings, n)
 		if !ok {

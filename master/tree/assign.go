@@ -98,14 +98,17 @@ func (t *Tree) nextWorker() *worker {
 	return best
 }
 
-// mostUseful descends from the root, at each node to the child below which the most useful open
-// leaf is, to that leaf. With nothing leased that is the most proving leaf. Where w has searched a
-// child itself its table knows much of what is below, and the child is worth more to it
-// (policy.warmPercent). The root is not locked. Among equals it takes the most proving one, then
-// one that w has searched before, then the first. Where only leaves are left that were set aside,
-// it takes the most proving of them. With EasyReplies it takes the child with the smallest phi
-// after a first move, where all have to be won. It returns what work at the leaf is worth, too,
-// whoever does it: 1 for the most proving one.
+// mostUseful returns the open leaf where the work of w helps most, and how useful work there is, whoever does it: 1 at
+// the most proving leaf. It descends from the root, at each node to the child below which the most useful leaf is.
+//
+//   - With nothing leased that is the most proving leaf.
+//   - A child that w has searched itself is worth more to w, whose table knows much of what is below
+//     (policy.warmPercent).
+//   - Among equals it takes the most proving one, then one that w has searched before, then the first.
+//   - Where only leaves are left that were set aside, it takes the most proving of them.
+//   - With EasyReplies it takes the child with the smallest phi after a first move, where all have to be won.
+//
+// The root is not locked.
 func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
 	n, use = t.graph.Root, 1
 	want, warmth := t.graph.Root.Class, float64(t.cfg.policy.warmPercent)/100

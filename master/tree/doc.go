@@ -34,9 +34,9 @@
 //
 // Which free leaf is next depends on how useful it is. The most proving one is
 // worth 1. Each step of the way from the root that leads to another child than
-// the best one makes a leaf worth less: hardly where the node is likely lost, since
-// then all children have to be searched anyway, much where it is likely won
-// and the child looks worse than the best. So workers spread over the replies
+// the best one makes a leaf worth less. It is hardly less at a node that is likely
+// lost, since then all children have to be searched anyway. It is much less at one that
+// is likely won, if the child looks worse than the best. So workers spread over the replies
 // of a position that seems lost before they try the second moves of one that
 // seems won. With nothing leased the choice is that of plain proof-number search.
 // What the numbers say of the question itself counts the less the more workers

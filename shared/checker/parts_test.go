@@ -304,8 +304,8 @@ func TestForeignStates(t *testing.T) {
 		"0 1 1 1 1 1 1 ok\n" + head + "\n",
 		"some file", // without an end of its line
 		head + "\n" + strings.Repeat("0", 1<<20),
-		head + "\n0 1000 1 1 1 1 1 ok\n",                                                    // more positions than the part has
-		head + "\n" + countless.ReplaceAllString(string(line), "0 $1 -1 1 1 1 1 ok") + "\n", // less than none
+		head + "\n0 1000 1 1 1 1 1 ok\n",
+		head + "\n" + countless.ReplaceAllString(string(line), "0 $1 -1 1 1 1 1 ok") + "\n",
 		head + "\n" + countless.ReplaceAllString(string(line), "0 $1 1 9223372036854775807 1 1 1 ok") + "\n",
 	} {
 		put(t, state, []byte(text))

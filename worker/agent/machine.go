@@ -41,12 +41,12 @@ type Machine struct {
 	away    time.Duration // since when there is no master
 	limit   time.Duration // how long that may last
 	met     bool          // it was joined once, so its credential was right
-	told    bool          // facts that it was told may be false
+	told    bool          // the master took facts back, of which it may have told some
 	stream  stream        // while joined
 
 	// The master that was joined last.
 	campaigns map[uint32]campaign // by number
-	first     campaign            // of them
+	first     campaign            // the first of the campaigns
 	maxFacts  int                 // of one message
 	engines   engine.Config       // for any board and kind of proof
 	engine    engine.Config       // the one that there is; its board is invalid before the first
@@ -62,8 +62,7 @@ type Machine struct {
 
 	waits waits   // for leases
 	rate  float64 // nodes a second, over the last leases; 0: unknown
-	// workless is since when there is no work, where there is none: the start of the stream or the
-	// end of the last lease.
+	// workless is when the present time without work began: with the stream, or with the end of the last lease.
 	workless time.Duration
 	toldFull time.Duration // when it was last logged that the master has no room; 0: not since an acknowledgement
 }

@@ -172,8 +172,11 @@ type Layout struct {
 func (l Layout) String() string {
 	var s strings.Builder
 	for _, p := range l.Parts {
-		if p.Records > 0 {
+		switch {
+		case p.Pages > 0:
 			fmt.Fprintf(&s, "%s %s in %s, ", p.Kind, cli.FormatSize(p.Bytes), cli.FormatSize(p.Pages))
+		case p.Records > 0: // so few that bbolt keeps them in the page that names the bucket
+			fmt.Fprintf(&s, "%s %s, ", p.Kind, cli.FormatSize(p.Bytes))
 		}
 	}
 	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes),

@@ -15,7 +15,7 @@ function showStatus(s) {
     ['winner', s.winner ? s.winner + (['first', 'second'].includes(s.winner) ? ' player' : '') : 'not known'],
   ];
   if (s.phase) list.push(['now', doing(s.phase)]);
-  if (s.nodes || !window.site) list.push(['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running jobs' : '')]);
+  if (s.nodes || !window.site) list.push(['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running leases' : '')]);
   if (s.cut_arrows) list.push(['this site', 'answers down to ' + s.cut_arrows + ' arrows; the certificate has the rest']);
   if (s.evidence && !s.winner) list.push(['evidence', Math.round(100 * s.evidence) + ' % of the nodes in running leases are below decided positions']);
   if (!s.winner) list.push(['first moves proved', s.first_moves_known + ' of ' + s.first_moves_all], ['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
@@ -31,7 +31,7 @@ function showStatus(s) {
   byId('now').hidden = ['settled', 'ended', 'stopped'].includes(s.state);
   showProof(s);
   showRoot();
-  byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position of this campaign is' : ' positions of this campaign are') + ' leased, those included that workers hold in hand.';
+  byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position of this campaign is' : ' positions of this campaign are') + ' leased; some of them wait at a worker until its running lease ends.';
   byId('phi').textContent = proof(s.proof_number);
   byId('delta').textContent = proof(s.disproof_number);
   live.push({at: Date.now(), phi: s.proof_number, delta: s.disproof_number});
