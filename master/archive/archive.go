@@ -160,7 +160,9 @@ func (a *Archive) write(f io.Writer, board amazons.Board) error {
 // Read reads the named archive. Errors: ErrForeign, ErrVersion, those of ctx and of the file system.
 func Read(ctx context.Context, name string) (Archive, error) {
 	f, err := disk.Open(name)
-	if err != nil {
+	if errors.Is(err, disk.ErrIrregular) {
+		return Archive{}, fmt.Errorf("%w: %w", ErrForeign, err)
+	} else if err != nil {
 		return Archive{}, fmt.Errorf("read archive: %w", err)
 	}
 	defer f.Close()
