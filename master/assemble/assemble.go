@@ -1,10 +1,10 @@
 // Package assemble makes the one certificate of a settled campaign out of what the store and the
-// tree hold: the fragments of the workers, and an entry for each won position that the master
+// tree hold: the parts of the workers, and an entry for each won position that the master
 // expanded itself.
 //
-// [Write] has two ways. Where a single fragment proves exactly what is asked, its bytes are the
+// [Write] has two ways. Where a single part proves exactly what is asked, its bytes are the
 // certificate: nothing is decoded, and nothing can go wrong on the way. Otherwise all entries of
-// all fragments are put into one set, and the set is pruned from the roots down. So entries that no
+// all parts are put into one set, and the set is pruned from the roots down. So entries that no
 // root needs stay out, whichever worker proved them.
 //
 // The result is not checked here. Whoever calls Write has the checker go over the file.
@@ -50,8 +50,8 @@ func (e *MissingError) Error() string {
 // Unwrap returns ErrMissing.
 func (e *MissingError) Unwrap() error { return ErrMissing }
 
-// Fragment is a certificate of a worker.
-type Fragment struct {
+// Part is a certificate of a worker.
+type Part struct {
 	ID   proof.ID
 	Data io.ReaderAt
 	Size int64
@@ -59,24 +59,24 @@ type Fragment struct {
 
 // Input is what a certificate is made of.
 type Input struct {
-	Board     amazons.Board
-	Leaves    eval.Leaves  // the leaf rules that are allowed
-	Roots     []proof.Root // of the certificate
-	Won       []graph.WonNode
-	Fragments []Fragment            // all of the campaign
-	Progress  func(done, total int) // is told of fragments that were merged; nil: nobody is
+	Board    amazons.Board
+	Leaves   eval.Leaves  // the leaf rules that are allowed
+	Roots    []proof.Root // of the certificate
+	Won      []graph.WonNode
+	Parts    []Part                // all of the campaign
+	Progress func(done, total int) // is told of parts that were merged; nil: nobody is
 }
 
 // Output says what was written.
 type Output struct {
 	// Set holds the entries; of a Copied certificate, whose root is lost, it may be empty.
 	Set *proof.Set
-	// Copied says that a single fragment was the whole certificate already and was taken as it is.
+	// Copied says that a single part was the whole certificate already and was taken as it is.
 	Copied bool
 }
 
 // Write makes the certificate and writes it to the named file, which appears whole or not at all.
-// Errors: a MissingError; those of reading fragments, of writing, of ctx.
+// Errors: a MissingError; those of reading parts, of writing, of ctx.
 func Write(ctx context.Context, name string, in Input) (Output, error) {
 	disk.RemoveLeftovers(name, 0)
 	if whole, set, err := whole(in); err != nil {
@@ -88,16 +88,16 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	for _, n := range in.Won {
 		union.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
 	}
-	for i, f := range in.Fragments {
+	for i, f := range in.Parts {
 		if err := ctx.Err(); err != nil {
 			return Output{}, err
 		}
 		if in.Progress != nil {
-			in.Progress(i, len(in.Fragments))
+			in.Progress(i, len(in.Parts))
 		}
 		c, err := proof.Read(f.Data, f.Size)
 		if err != nil {
-			return Output{}, fmt.Errorf("fragment %v: %w", f.ID, err)
+			return Output{}, fmt.Errorf("part %v: %w", f.ID, err)
 		}
 		union.Leaves = min(union.Leaves, c.Leaves)
 		if union.Set.Len() == 0 {
@@ -117,20 +117,20 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	return Output{Set: pruned.Set}, proof.WriteFile(name, pruned)
 }
 
-// whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then
+// whole returns the bytes of the only part, if it proves exactly the roots asked for: then
 // nothing needs to be walked again, and the checker will say whether it is good.
 func whole(in Input) ([]byte, *proof.Set, error) {
-	if len(in.Fragments) != 1 || len(in.Roots) != 1 {
+	if len(in.Parts) != 1 || len(in.Roots) != 1 {
 		return nil, nil, nil
 	}
-	f := in.Fragments[0]
+	f := in.Parts[0]
 	data := make([]byte, f.Size)
 	if n, err := f.Data.ReadAt(data, 0); int64(n) != f.Size {
-		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
+		return nil, nil, fmt.Errorf("part %v: %w", f.ID, err)
 	}
 	info, err := proof.ReadInfo(bytes.NewReader(data), f.Size)
 	if err != nil {
-		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
+		return nil, nil, fmt.Errorf("part %v: %w", f.ID, err)
 	}
 	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || info.Leaves < in.Leaves {
 		return nil, nil, nil
@@ -140,7 +140,7 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 	}
 	c, err := proof.Read(bytes.NewReader(data), f.Size)
 	if err != nil {
-		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
+		return nil, nil, fmt.Errorf("part %v: %w", f.ID, err)
 	}
 	return data, c.Set, nil
 }

@@ -14,13 +14,13 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-func fragment(t *testing.T, c proof.Certificate) Fragment {
+func part(t *testing.T, c proof.Certificate) Part {
 	t.Helper()
 	data, err := proof.Encode(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Fragment{ID: proof.ID{1}, Data: bytes.NewReader(data), Size: int64(len(data))}
+	return Part{ID: proof.ID{1}, Data: bytes.NewReader(data), Size: int64(len(data))}
 }
 
 func TestWrite(t *testing.T) {
@@ -30,17 +30,17 @@ func TestWrite(t *testing.T) {
 	}
 	roots := Roots(root, nil, tree.Settled{Verdict: eval.Lost})
 	empty := proof.Certificate{Board: root.Board, Roots: roots, Set: new(proof.Set)}
-	in := Input{Board: root.Board, Roots: roots, Fragments: []Fragment{fragment(t, empty)}}
+	in := Input{Board: root.Board, Roots: roots, Parts: []Part{part(t, empty)}}
 	name := filepath.Join(t.TempDir(), "p")
 	stale := filepath.Join(filepath.Dir(name), ".p.123.tmp")
 	if err := os.WriteFile(stale, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 
-	// A single fragment with the roots asked for is taken as it is; whether it is good is for the
+	// A single part with the roots asked for is taken as it is; whether it is good is for the
 	// checker to say.
 	if out, err := Write(context.Background(), name, in); err != nil || !out.Copied {
-		t.Fatalf("one fragment: %+v, %v", out, err)
+		t.Fatalf("one part: %+v, %v", out, err)
 	}
 	if c, err := proof.ReadFile(name); err != nil || len(c.Roots) != 1 {
 		t.Errorf("what was written: %+v, %v", c, err)
@@ -50,23 +50,23 @@ func TestWrite(t *testing.T) {
 	}
 
 	// Of several, what the roots need is put together, and what is missing has a name.
-	in.Fragments = append(in.Fragments, in.Fragments[0])
+	in.Parts = append(in.Parts, in.Parts[0])
 	missing := filepath.Join(t.TempDir(), "q")
 	_, err = Write(context.Background(), missing, in)
 	var m *MissingError
 	if !errors.Is(err, ErrMissing) || !errors.As(err, &m) || len(m.Keys) == 0 {
-		t.Errorf("two fragments without evidence: %v", err)
+		t.Errorf("two parts without evidence: %v", err)
 	}
 	if _, err := os.Stat(missing); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a certificate that lacks evidence is there: %v", err)
 	}
 
-	in.Fragments = []Fragment{{Data: bytes.NewReader([]byte("damaged")), Size: 7}}
+	in.Parts = []Part{{Data: bytes.NewReader([]byte("damaged")), Size: 7}}
 	if _, err := Write(context.Background(), missing, in); !errors.Is(err, proof.ErrNotCertificate) {
-		t.Errorf("a damaged fragment: %v", err)
+		t.Errorf("a damaged part: %v", err)
 	}
 	if _, err := Write(context.Background(), filepath.Join(name, "x"),
-		Input{Board: root.Board, Roots: roots, Fragments: []Fragment{fragment(t, empty)}}); err == nil {
+		Input{Board: root.Board, Roots: roots, Parts: []Part{part(t, empty)}}); err == nil {
 		t.Error("written into a file as if it were a folder")
 	}
 }

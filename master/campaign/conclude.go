@@ -180,14 +180,14 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	report reporter) error {
 	// Under its own name a certificate appears only after the checker has accepted it.
 	draft := c.proofFile + ".unverified"
-	fragments, err := c.fragments(p)
+	parts, err := c.openParts(p)
 	if err != nil {
 		return err
 	}
 	// What the merge finds missing is a fault of a part that was said to hold, so it is blamed like
 	// a part that the checker refuses.
 	out, err := assemble.Write(ctx, draft, assemble.Input{
-		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Fragments: fragments,
+		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Parts: parts,
 		Progress: report.assembling,
 	})
 	if errors.Is(err, assemble.ErrMissing) {
@@ -379,8 +379,8 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 	return nil
 }
 
-// fragments opens the certificates of a proof, or all that prove facts of the campaign.
-func (c *campaign) fragments(p *proofParts) (fragments []assemble.Fragment, err error) {
+// openParts opens the certificates of a proof, or all that prove facts of the campaign.
+func (c *campaign) openParts(p *proofParts) (parts []assemble.Part, err error) {
 	list, err := c.farm.store.CertificatesOf(c.about.Number)
 	if err != nil {
 		return nil, err
@@ -396,9 +396,9 @@ func (c *campaign) fragments(p *proofParts) (fragments []assemble.Fragment, err 
 		if err != nil {
 			return nil, err
 		}
-		fragments = append(fragments, assemble.Fragment{ID: id, Data: r, Size: size})
+		parts = append(parts, assemble.Part{ID: id, Data: r, Size: size})
 	}
-	return fragments, nil
+	return parts, nil
 }
 
 // unchanged reports whether a certificate's file is there with the bytes that were checked.

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxLookBytes bounds what is read of fragments to look one position up, in bytes: some tens of
+	// maxLookBytes bounds what is read of parts to look one position up, in bytes: some tens of
 	// milliseconds. Evidence that lies further away than that is not found.
 	maxLookBytes = 4 << 20
-	// maxLookFragments bounds how often a fragment is opened for it.
-	maxLookFragments = 512
+	// maxLookParts bounds how often a part is opened for it.
+	maxLookParts = 512
 )
 
-// library looks positions up in the fragments of a store. Its methods may be called at the same time.
+// library looks positions up in the parts of a store. Its methods may be called at the same time.
 type library struct {
 	board    amazons.Board
 	campaign store.Campaign
@@ -36,19 +36,19 @@ func newLibrary(board amazons.Board, campaign store.Campaign, s *store.Store) *l
 // long line costs no more than a short one.
 type look struct {
 	*library
-	order  []proof.ID // fragments, the most promising first
+	order  []proof.ID // parts, the most promising first
 	opens  int        // so many more may be opened
 	finder proof.Finder
 }
 
-// Look judges a position by the fragments, the one of the given fact first, and plays it out: the
+// Look judges a position by the parts, the one of the given fact first, and plays it out: the
 // winner plays the moves of the entries, the loser a reply that needs another entry. Most bounds
 // the moves of the line. It finds nothing where the evidence is too far away from the given fact.
 func (l *library) Look(near proof.ID, s amazons.State, most int) explore.Proved {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
 	list, _ := l.store.CertificatesOf(l.campaign.Number) // of a store that cannot be read, nothing is known
-	k := look{library: l, order: nearestFirst(list, near), opens: maxLookFragments,
+	k := look{library: l, order: nearestFirst(list, near), opens: maxLookParts,
 		finder: proof.Finder{Board: l.board, Left: maxLookBytes}}
 	out := k.judge(s)
 	next := out
@@ -65,20 +65,20 @@ func (l *library) Look(near proof.ID, s amazons.State, most int) explore.Proved 
 	return out
 }
 
-// nearestFirst puts the fragments in the order in which evidence beside one of them is likely: that
-// one, those before it, the latest first (what a fragment lacks was brought in by an earlier one),
+// nearestFirst puts the parts in the order in which evidence beside one of them is likely: that
+// one, those before it, the latest first (what a part lacks was brought in by an earlier one),
 // then those after it.
 func nearestFirst(list []proof.ID, near proof.ID) []proof.ID {
 	at := slices.Index(list, near)
 	if at < 0 {
 		at = len(list) - 1
 	}
-	order := slices.Clone(list[max(0, at+1-maxLookFragments) : at+1])
+	order := slices.Clone(list[max(0, at+1-maxLookParts) : at+1])
 	slices.Reverse(order)
-	return append(order, list[at+1:min(len(list), at+1+maxLookFragments-len(order))]...)
+	return append(order, list[at+1:min(len(list), at+1+maxLookParts-len(order))]...)
 }
 
-// judge says what the fragments prove of a position and of those after its moves.
+// judge says what the parts prove of a position and of those after its moves.
 // It asks the leaf rules, then an entry of the position itself, then entries of the positions after its
 // moves. The position is lost if each move leads to one that is won for the other side. Where some moves
 // stay unknown, a verdict by a leaf rule still stands.
@@ -153,7 +153,7 @@ func (k *look) leaf(s amazons.State) eval.Verdict {
 	return eval.Plain(canonical, eval.LeavesOf(k.campaign.RulesOnly))
 }
 
-// find returns the winning moves of those of the sorted keys that are in fragments. It stops when
+// find returns the winning moves of those of the sorted keys that are in parts. It stops when
 // all are found or nothing more may be read.
 func (k *look) find(keys []amazons.Key) map[amazons.Key]amazons.Move {
 	found := map[amazons.Key]amazons.Move{}

@@ -61,7 +61,7 @@ func solve(t testing.TB, o Options, drain <-chan struct{}, workers int) (cli.Sol
 }
 
 // TestEmbedded solves with one worker, whose answer is the whole certificate, and with three and a
-// tree that is split early, so that the certificate is put together from many fragments and the
+// tree that is split early, so that the certificate is put together from many parts and the
 // tree's own entries. The winners are from AMAZONS.md.
 func TestEmbedded(t *testing.T) {
 	for _, c := range []struct {
@@ -116,7 +116,7 @@ func TestEmbedded(t *testing.T) {
 			if err != nil || !report.Settled || checked == nil || report.CertificateFile != "" {
 				t.Errorf("verify the store: %+v, %v", report, err)
 			}
-			// Fragments that came in after the answer may bring other winning moves, so only what
+			// Parts that came in after the answer may bring other winning moves, so only what
 			// is proved is the same.
 			made, err := solve(t, o, nil, 0)
 			if err != nil || !made.Verified || made.Winner != r.Winner {
@@ -150,7 +150,7 @@ func TestDrainAndGoOn(t *testing.T) {
 // taken back, and the campaign ends right.
 func TestLyingPart(t *testing.T) {
 	root := position(t, "4x4") // the second player wins: AMAZONS.md
-	for _, fragments := range []int{1, 2} {
+	for _, parts := range []int{1, 2} {
 		o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")}
 		f, err := Open(o)
 		if err != nil {
@@ -158,7 +158,7 @@ func TestLyingPart(t *testing.T) {
 		}
 		key := root.State().CanonicalKey(root.Board)
 		m := root.State().Moves(nil)[0]
-		for i := range fragments {
+		for i := range parts {
 			set := new(proof.Set)
 			if i == 0 {
 				_, symmetry := root.State().Canonical(root.Board)
@@ -186,11 +186,11 @@ func TestLyingPart(t *testing.T) {
 		}
 		r, err := solve(t, o, nil, 1)
 		if err != nil || !r.Verified || r.Winner != "second" {
-			t.Errorf("%d parts: %+v, %v", fragments, r, err)
+			t.Errorf("%d parts: %+v, %v", parts, r, err)
 		}
 		s, _, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{})
 		if err != nil || s.Winner != "second" {
-			t.Errorf("%d parts: the store: %+v, %v", fragments, s, err)
+			t.Errorf("%d parts: the store: %+v, %v", parts, s, err)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func TestWorkerCannotStart(t *testing.T) {
 }
 
 // TestLook plays a solved board from its store to the end, again and again: the winner plays what
-// the explorer shows, the loser anything. The evidence is in many fragments; all that is shown
+// the explorer shows, the loser anything. The evidence is in many parts; all that is shown
 // agrees with exhaustive search, and nothing that is needed is missing.
 func TestLook(t *testing.T) {
 	root := position(t, "B..B/..../W..W b")
@@ -407,21 +407,21 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// scatter makes a store in which the entries of a certificate are spread over several fragments;
+// scatter makes a store in which the entries of a certificate are spread over several parts;
 // its fact about the root names the third.
-func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
+func scatter(t *testing.T, o Options, whole proof.Certificate, parts int) {
 	t.Helper()
 	f, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	sets := make([]*proof.Set, fragments)
+	sets := make([]*proof.Set, parts)
 	for i := range sets {
 		sets[i] = new(proof.Set)
 	}
 	for e := range whole.Set.All() {
-		sets[(e.Key.A^e.Key.B)%uint64(fragments)].Add(e)
+		sets[(e.Key.A^e.Key.B)%uint64(parts)].Add(e)
 	}
 	var third proof.ID
 	for i, set := range sets {
@@ -449,7 +449,7 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 
 func TestNearestFirst(t *testing.T) {
 	var list []proof.ID
-	for i := range maxLookFragments + 100 {
+	for i := range maxLookParts + 100 {
 		list = append(list, proof.ID{byte(i), byte(i >> 8), 1})
 	}
 	for _, c := range []struct {
@@ -460,8 +460,8 @@ func TestNearestFirst(t *testing.T) {
 		{0, -1, 0, 0, 0},
 		{5, 2, 2, 4, 5},
 		{5, -1, 4, 0, 5}, // not there: the latest first
-		{len(list), 10, 10, maxLookFragments - 1, maxLookFragments},
-		{len(list), maxLookFragments + 50, maxLookFragments + 50, 51, maxLookFragments},
+		{len(list), 10, 10, maxLookParts - 1, maxLookParts},
+		{len(list), maxLookParts + 50, maxLookParts + 50, 51, maxLookParts},
 	} {
 		near := proof.ID{}
 		if c.near >= 0 {
@@ -469,7 +469,7 @@ func TestNearestFirst(t *testing.T) {
 		}
 		order := nearestFirst(list[:c.all], near)
 		if len(order) != c.want || c.want > 0 && (order[0] != list[c.first] || order[len(order)-1] != list[c.last]) {
-			t.Errorf("%+v: %d fragments", c, len(order))
+			t.Errorf("%+v: %d parts", c, len(order))
 		}
 	}
 }

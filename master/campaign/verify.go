@@ -205,7 +205,7 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 // finalCertificate returns the file of a settled campaign's certificate: the one that the store
 // names, if it is there, otherwise one that is made from the store and that remove takes away;
 // remove is nil for the first. Errors wrap ErrVerification: the file is another one than the store
-// names, or fragments are missing.
+// names, or parts are missing.
 func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(),
 	err error) {
 	if r, ok, err := c.farm.store.Result(c.about.Number); err != nil {
@@ -221,12 +221,12 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 			return name, nil, nil
 		}
 	}
-	fragments, err := c.fragments(nil)
+	parts, err := c.openParts(nil)
 	if err != nil {
 		return "", nil, err
 	}
 	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots,
-		Fragments: fragments}
+		Parts: parts}
 	for n := range t.WonNodes() {
 		in.Won = append(in.Won, n)
 	}

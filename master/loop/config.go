@@ -182,7 +182,7 @@ const (
 	// that paused for want of it; otherwise they may stop and go every second.
 	spareBytes = 16 << 20
 	// againTicks is how long to wait before a certificate that found no room is put together again:
-	// that reads all fragments.
+	// that reads all parts.
 	againTicks = 30
 )
 

@@ -58,7 +58,7 @@ var campaignGauges = map[string]string{
 	"tree_positions":      "Positions in the master's tree.",
 	"campaign_priority":   "Priority of the campaign: the higher goes first.",
 	"campaign_share":      "Share of the work, among the campaigns of one priority.",
-	"claims_waiting":      "Results whose numbers do not count before another party has searched their position.",
+	"unchecked_results":   "Results whose numbers do not count before another party has searched their position.",
 	"lease_stretch": "How many times as long as planned leases are: more than 1 where shorter ones would bring " +
 		"more results than the master can take in.",
 }
@@ -226,7 +226,7 @@ func (m *Metrics) show(name string, v View) {
 		"first_moves_settled_ratio": settled, "evidence_ratio": v.Evidence, "leases_running": float64(t.Leased),
 		"frontier_positions": float64(t.Frontier), "set_aside_positions": float64(t.Aside),
 		"tree_positions": float64(t.Nodes), "campaign_priority": float64(v.Priority),
-		"campaign_share": float64(v.Share), "claims_waiting": float64(t.Unchecked), "lease_stretch": t.Stretch,
+		"campaign_share": float64(v.Share), "unchecked_results": float64(t.Unchecked), "lease_stretch": t.Stretch,
 	} {
 		m.gauges[figure].WithLabelValues(name).Set(value)
 	}

@@ -206,16 +206,16 @@ func TestBuilderParallel(t *testing.T) {
 	}
 }
 
-// TestFragments proves some positions of a game one after the other, as workers do, and puts the
-// fragments together.
-func TestFragments(t *testing.T) {
+// TestPartsOfWorkers proves some positions of a game one after the other, as workers do, and puts the
+// parts together.
+func TestPartsOfWorkers(t *testing.T) {
 	p := position(t, "4x4")
 	b := p.Board
 	x := newExact(b, true)
 	v := x.wins(p.State())
 	facts := make(map[amazons.Key]eval.Verdict)
 	options := proof.BuilderOptions{Known: func(k amazons.Key) eval.Verdict { return facts[k] }}
-	var fragments []proof.Certificate
+	var parts []proof.Certificate
 	add := func(builder *proof.Builder, p amazons.Position, claim eval.Verdict) {
 		t.Helper()
 		if err := builder.Prove(context.Background(), p.State(), claim); err != nil {
@@ -230,7 +230,7 @@ func TestFragments(t *testing.T) {
 		if c, err = proof.Read(bytes.NewReader(data), int64(len(data))); err != nil {
 			t.Fatal(err)
 		}
-		fragments = append(fragments, c)
+		parts = append(parts, c)
 	}
 	// Two builders work at every fifth position after one and two moves in turn; the root comes last.
 	builders := []*proof.Builder{proof.NewBuilder(b, x, options),
@@ -250,10 +250,10 @@ func TestFragments(t *testing.T) {
 	}
 	add(proof.NewBuilder(b, x, options), p, v)
 
-	last := fragments[len(fragments)-1]
+	last := parts[len(parts)-1]
 	_, missing, err := proof.Prune(context.Background(), last, proof.PruneOptions{})
 	if err != nil || len(missing) == 0 {
-		t.Fatalf("the last fragment alone lacks nothing: the test tests nothing (%v)", err)
+		t.Fatalf("the last part alone lacks nothing: the test tests nothing (%v)", err)
 	}
 	replies := make(map[amazons.Key]bool) // to positions that the facts call lost
 	for k, claim := range facts {
@@ -268,9 +268,9 @@ func TestFragments(t *testing.T) {
 			t.Errorf("missing %v is not owed to a fact", k)
 		}
 	}
-	all := merge(fragments...)
-	if len(all.Roots) != len(fragments) {
-		t.Errorf("%d roots of %d fragments", len(all.Roots), len(fragments))
+	all := merge(parts...)
+	if len(all.Roots) != len(parts) {
+		t.Errorf("%d roots of %d parts", len(all.Roots), len(parts))
 	}
 	verify(t, all)
 	all.Roots = last.Roots
@@ -279,7 +279,7 @@ func TestFragments(t *testing.T) {
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("missing %v, %v", missing, err)
 	}
-	t.Logf("%d fragments, %d entries together, %d needed", len(fragments), all.Set.Len(), pruned.Set.Len())
+	t.Logf("%d parts, %d entries together, %d needed", len(parts), all.Set.Len(), pruned.Set.Len())
 	if pruned.Set.Len() >= all.Set.Len() {
 		t.Error("pruning took nothing away")
 	}

@@ -746,13 +746,13 @@ func TestUploadIsTriedAgain(t *testing.T) {
 }
 
 func TestUploadRefused(t *testing.T) {
-	for name, fragment := range map[string][]byte{"by the master": []byte("small"),
+	for name, part := range map[string][]byte{"by the master": []byte("small"),
 		"as too large": make([]byte, 9<<20)} {
 		t.Run(name, func(t *testing.T) {
 			work(t, Config{}, solvedLost, nil, func(f *farm) {
 				f.solver.part = func(_ context.Context,
 					facts []proof.Fact) engine.Part {
-					return partOf(fragment, facts)
+					return partOf(part, facts)
 				}
 				f.master.upload = func(int) error { return status.Error(codes.DataLoss, "not a certificate") }
 				s := f.stream()

@@ -57,7 +57,7 @@ type Config struct {
 	// proved and what its table knows. Default 30 s. Too short: the search is interrupted, and the
 	// master's store written, for little; too long: other workers learn late, and a crash loses more.
 	FactsEvery time.Duration
-	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in
+	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a part in
 	// memory until it is uploaded. Default 4. When it is reached, the agent asks for no lease, and a
 	// running one stops at its next parcel.
 	MaxWaiting int
@@ -102,7 +102,7 @@ type Config struct {
 const (
 	// callTimeout bounds Join: a master that serves thousands answers within seconds.
 	callTimeout = 10 * time.Second
-	// uploadTimeout bounds one try to upload a fragment. Shorter: a large one never gets through a
+	// uploadTimeout bounds one try to upload a part. Shorter: a large one never gets through a
 	// slow line; longer: a connection that hangs is noticed late.
 	uploadTimeout = 5 * time.Minute
 	// evidenceAfter is the age of a running lease from which positions that it solves on the way are

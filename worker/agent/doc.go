@@ -16,8 +16,8 @@
 //  1. machine.go asks with Ready. The master answers with a Lease, now or later.
 //  2. lease.go searches it in slices. After each slice it gathers: the engine proves what the slice
 //     solved, and says what its table knows (hints).
-//  3. delivery.go makes a parcel of it: a fragment to upload, and then the message that names the
-//     fragment. Facts go out while the lease goes on, and a Result at its end.
+//  3. delivery.go makes a parcel of it: a part to upload, and then the message that names the
+//     part. Facts go out while the lease goes on, and a Result at its end.
 //  4. A parcel waits until the master acknowledges its message. Parcels and the running lease
 //     outlive a broken stream; what is not acknowledged is sent again on the next one.
 //

@@ -6,7 +6,7 @@ const (
 	// ProtocolVersion is that of farm.proto.
 	//
 	//	6  parts may lie in a bucket, which workers write to and read from
-	//	5  parts cite what they rely on, and workers check them; until then fragments relied on all before them
+	//	5  parts cite what they rely on, and workers check them; until then parts relied on all before them
 	//	4  hints were called memories, and verdicts outcomes; workers told no hash of their databases
 	//	3  several campaigns on one stream
 	ProtocolVersion = 6
