@@ -26,8 +26,11 @@ type campaign struct {
 	known      *store.Result // stored before
 	ended      bool          // by an operator; guarded by Farm.mu
 
+	began time.Time // here: at the start of the program, or when it was added
+
 	// The findings of the conclusion; read after Loop.Run has returned.
 	settled    *tree.Settled
+	took       time.Duration // until the answer was there; 0: it is not
 	evidence   loop.Evidence
 	searched   time.Duration
 	checked    time.Duration
@@ -78,7 +81,7 @@ func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree
 
 // add takes a campaign of the store among those of the farm.
 func (f *Farm) add(about store.Campaign) (*campaign, error) {
-	c := &campaign{farm: f, about: about, proofFile: f.options.ProofFile, ended: about.Ended}
+	c := &campaign{farm: f, about: about, proofFile: f.options.ProofFile, ended: about.Ended, began: f.began}
 	var err error
 	if c.root, c.firstMoves, err = question(about); err != nil {
 		return nil, err
@@ -161,6 +164,7 @@ func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
 	if err != nil {
 		return loop.Campaign{}, err
 	}
+	c.began = time.Now()
 	return c.describe(), nil
 }
 

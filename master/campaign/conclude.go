@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,8 @@ func (passing) Is(target error) bool { return target == store.ErrNoRoom }
 func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporter) (loop.Conclusion,
 	error) {
 	settled := e.Settled
-	c.settled, c.searched = &settled, time.Since(c.farm.began)
+	c.settled, c.searched = &settled, time.Since(c.began)
+	defer func() { c.took = time.Since(c.began) }()
 	// not the positions, of which there may be millions
 	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
 	if c.known != nil && (c.known.Verified || c.known.VerifiedBy != "") && c.unchanged(c.known.Certificate) {
@@ -526,7 +528,7 @@ func (c *campaign) result() store.Result {
 }
 
 // Result returns the answer of the first campaign for people and programs, given how Loop.Run
-// ended. Seconds are those since Open.
+// ended. Seconds are those since Open, or since the campaign was added.
 func (f *Farm) Result(ended error) cli.SolveResult { return f.Results(ended)[0] }
 
 // Results returns the answers of all campaigns, by number.
@@ -543,7 +545,7 @@ func (f *Farm) Results(ended error) []cli.SolveResult {
 // answer is what Results says of the campaign.
 func (c *campaign) answer(ended error) cli.SolveResult {
 	r := cli.NewSolveResult(c.root)
-	r.Seconds, r.Store = time.Since(c.farm.began).Seconds(), c.farm.options.StoreFile
+	r.Seconds, r.Store = cmp.Or(c.took, time.Since(c.began)).Seconds(), c.farm.options.StoreFile
 	r.SearchSeconds, r.VerifySeconds = r.Seconds, c.checked.Seconds()
 	if stats, err := c.farm.store.Stats(); err == nil {
 		// Numbers begin at 1 and have no gaps, since no campaign leaves a store.

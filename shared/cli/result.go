@@ -30,7 +30,7 @@ type SolveResult struct {
 
 	Nodes         uint64  `json:"nodes"`                 // positions expanded by the search
 	Evaluations   uint64  `json:"evaluations,omitempty"` // positions evaluated by the search
-	Seconds       float64 `json:"seconds"`               // wall time of the whole run
+	Seconds       float64 `json:"seconds"`               // of wall time, from the start here to the answer
 	SearchSeconds float64 `json:"search_seconds"`        // of them, until the winner was known
 	VerifySeconds float64 `json:"verify_seconds"`        // of them, in the checker
 
