@@ -231,19 +231,19 @@ func safeSource(mine, theirs, empty amazons.Set, safe bool) (source string, quee
 	switch most {
 	case 0: // several queens: the other side would free a square for one of them
 	case 1:
-		return "safe move, 1 AES (rule 4)", queens
+		return "safe move, 1 empty square beside it (paper's rule 4)", queens
 	case 2:
-		return "safe move, 2 AES (rule 3)", queens
+		return "safe move, 2 empty squares beside it (paper's rule 3)", queens
 	default:
-		return "safe move, 3 AES (rule 2)", queens
+		return "safe move, 3 empty squares beside it (paper's rule 2)", queens
 	}
 	switch bits.OnesCount64(amazons.Grow(mine) & empty) {
 	case 1:
-		return "safe move of several queens, 1 AES (rule 5)", mine
+		return "safe move of several queens, 1 empty square beside them (paper's rule 5)", mine
 	case 2:
-		return "safe move of several queens, 2 AES (rule 6)", mine
+		return "safe move of several queens, 2 empty squares beside them (paper's rule 6)", mine
 	}
-	return "safe move of several queens with 3 AES together", mine
+	return "safe move of several queens, 3 empty squares beside them", mine
 }
 
 // local records the result of local search: the stops of each area, relaxed, since a search does not

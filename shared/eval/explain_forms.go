@@ -28,13 +28,13 @@ func (a *AreaBounds) line() string {
 // conclusion returns the sums and the verdict in words.
 func (e *Explanation) conclusion() (lines []string) {
 	for _, s := range e.Sums {
-		lines = append(lines, s.For+" is sure of "+s.Text())
+		lines = append(lines, s.For+" is sure that Black leads by "+s.Text())
 	}
 	if len(e.Sums) > 0 {
-		lines = append(lines, "sum "+e.Bounds.String())
+		lines = append(lines, "lead of Black in all "+e.Bounds.String())
 	}
 	if e.Searched != nil {
-		lines = append(lines, "sum with local search "+e.Searched.String())
+		lines = append(lines, "lead of Black with local search "+e.Searched.String())
 	}
 	verdict := e.Verdict.String() + " for the side to move"
 	if e.Verdict != Open {

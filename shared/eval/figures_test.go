@@ -145,27 +145,29 @@ func TestFigures(t *testing.T) {
 		figure, position, bounds, line string
 	}{
 		{"2001 figure 5: three AES, White begins", "..W/.Bx/xxx w", "[-1, 3]",
-			"black active [-1, 3] safe move, 3 AES (rule 2); queens B2"},
+			"black active [-1, 3] safe move, 3 empty squares beside it (paper's rule 2); queens B2"},
 		{"2001 figure 6: two AES, and the opponent that could take both stands next to Black", "W.x/xB./xxx w",
-			"[0, 2]", "black active [0, 2] safe move, 2 AES (rule 3); queens B2"},
+			"[0, 2]", "black active [0, 2] safe move, 2 empty squares beside it (paper's rule 3); queens B2"},
 		{"2001 figure 7: two AES that one move takes", "xxW/x.x/B.x b", "[-2, 2]",
 			"black active [-2, 2] no safe move; queens A1"},
 		{"2001 figure 8: one AES each, which the other is too far away to reach", "x..xx/Bxx.W w", "[-1, 1]",
-			"white active [-3, 1] safe move, 1 AES (rule 4); queens E1"},
+			"white active [-3, 1] safe move, 1 empty square beside it (paper's rule 4); queens E1"},
 		{"2001 figure 9: two AES that the other side can take, but not both", "xWx/.x./.B. b", "[-2, 2]",
-			"white active [-4, 2] safe move, 2 AES (rule 3); queens B3"},
+			"white active [-4, 2] safe move, 2 empty squares beside it (paper's rule 3); queens B3"},
 		{"2001 figure 9: one move blocks two opponents", "W.B.W b", "[0, 2]",
 			"white active [-2, 2] no safe move; queens A1 E1"},
 		{"2001 figure 10: a safe move for each of two queens, into the same square", "Wxxxx/x.x.x/Wx.xB b", "[-3, 1]",
-			"white active [-3, 1] safe move, 1 AES (rule 4); queens A1"},
+			"white active [-3, 1] safe move, 1 empty square beside it (paper's rule 4); queens A1"},
 		{"2001 figure 11 left: one blocker, three territories, of which it fills one", ".x.B/xWxx/.x.x b", "[-4, 0]",
 			"white blocker [-1, -1] plodding; queens B2"},
 		{"2001 figure 11 right: a safe move for each side makes 0", "W./.B w", "[0, 0]",
-			"black active [0, 2] safe move, 2 AES (rule 3); queens B1"},
+			"black active [0, 2] safe move, 2 empty squares beside it (paper's rule 3); queens B1"},
 		{"2014 figure 8 left: rule 5", "xx.x/W.xB/xxxW b", "[-2, 0]",
-			"white active [-2, 0] safe move of several queens, 1 AES (rule 5); queens D1 A2"},
+			"white active [-2, 0] safe move of several queens, 1 empty square beside them " +
+				"(paper's rule 5); queens D1 A2"},
 		{"2014 figure 8 right: rule 6", "xWxx/Bxxx/x..x/xx.W b", "[-3, 1]",
-			"white active [-3, 1] safe move of several queens, 2 AES (rule 6); queens D1 B4"},
+			"white active [-3, 1] safe move of several queens, 2 empty squares beside them " +
+				"(paper's rule 6); queens D1 B4"},
 		{"2001 section 2.2: a territory that a plod fills", "B..x/xxxx/xxxW w", "[2, 2]",
 			"black simple [2, 2] plodding; queens A3"},
 	} {
@@ -412,7 +414,7 @@ func TestSong2014Figure7(t *testing.T) {
 func TestSong2014Figure9(t *testing.T) {
 	e := explain(t, static(), parse(t, "xxW./.B../Bx.x w"))
 	contains(t, e, "black blocker [1, 1] plodding; queens A1")
-	contains(t, e, "black active [-2, 4] safe move, 2 AES (rule 3); queens B2")
+	contains(t, e, "black active [-2, 4] safe move, 2 empty squares beside it (paper's rule 3); queens B2")
 	if got := e.Bounds.String(); got != "[-1, 3]" { // 1 + [-2, 2]
 		t.Errorf("with A1: %s\n%s", got, e.Text())
 	}
@@ -445,7 +447,7 @@ func TestSong2014Figure10(t *testing.T) {
 	set.LocalSearch = 0
 	e := explain(t, set, p)
 	contains(t, e, "black blocker [1, 2] database; queens B1")
-	contains(t, e, "black active [-1, 3] safe move, 2 AES (rule 3); queens C2")
+	contains(t, e, "black active [-1, 3] safe move, 2 empty squares beside it (paper's rule 3); queens C2")
 	if e.Verdict != eval.Lost || e.Bounds.Lower != (cgt.Bound{}) {
 		t.Errorf("C2 spared: %s", e.Text())
 	}

@@ -208,7 +208,7 @@ async function judgeIt() {
   byId('judged').hidden = false;
   byId('judge').ariaPressed = 'true';
   const verdict = {won: 'The side to move wins', lost: 'The side to move loses', open: 'Counting alone does not decide'}[judged.verdict];
-  byId('judgement').textContent = verdict + (judged.rule ? ', by this rule: ' + judged.rule : '') + '. ' + judged.sums.map(s => s.for + ' is sure of ' + s.bounds).join('; ') + (judged.bounds ? '; sum ' + judged.bounds : '') + '.';
+  byId('judgement').textContent = verdict + (judged.rule ? ', by this rule: ' + judged.rule : '') + '. ' + judged.sums.map(s => s.for + ' is sure that Black leads by ' + s.bounds).join('; ') + (judged.bounds ? '; in all ' + judged.bounds : '') + '.';
   refill(byId('areas'), judged.areas.map(a => make('li', {}, make('b', {class: 'area ' + owner(a)}, a.name), ' ' + a.for + ', ' + a.kind + ', ' + a.bounds + ', ' + a.source + ': ', make('span', {class: 'mono'}, a.squares.join(' ')))));
   board('');
 }
