@@ -122,7 +122,8 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "running for    %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %s\n", r.GetCertificateFile(),
-			r.GetCertificatePositions(), r.GetCertificateFileBytes(), r.GetCertificateSha256(), verifiedWord(r))
+			r.GetCertificatePositions(), r.GetCertificateFileBytes(), r.GetCertificateSha256(),
+			cli.VerifiedWord(r.GetVerified(), r.GetVerifiedBy()))
 	}
 	if n := r.GetQuarantined(); n > 0 {
 		fmt.Fprintf(&s, "quarantined    %d; master quarantine names them\n", n)
@@ -167,15 +168,4 @@ func workersReport(r *farmv1.WorkersResponse) string {
 		s.WriteByte('\n')
 	}
 	return s.String()
-}
-
-// verifiedWord says whose checker has accepted the certificate.
-func verifiedWord(r *farmv1.StatusResponse) string {
-	switch {
-	case r.GetVerified():
-		return "by this master's checker"
-	case r.GetVerifiedBy() != "":
-		return "by " + r.GetVerifiedBy()
-	}
-	return "by nobody yet"
 }

@@ -97,6 +97,17 @@ func WinnerName(p amazons.Position, v eval.Verdict) string {
 	return p.ToMove.Other().String()
 }
 
+// VerifiedWord says whose checker has accepted a proof: that of the master, or that of by.
+func VerifiedWord(verified bool, by string) string {
+	switch {
+	case verified:
+		return "by the master's checker"
+	case by != "":
+		return "by " + by
+	}
+	return "by nobody yet"
+}
+
 // nearby returns the name of a file as short as a person in this folder would write it.
 func nearby(file string) string {
 	if here, err := os.Getwd(); err == nil && filepath.Dir(file) == here {

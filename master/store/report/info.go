@@ -115,7 +115,7 @@ func (i *Info) String() string {
 		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
 	case i.Winner != "":
 		fmt.Fprintf(&s, "state          settled: %s wins, verified %s\n", i.Winner,
-			verifiedWord(i.Verified, i.VerifiedBy))
+			cli.VerifiedWord(i.Verified, i.VerifiedBy))
 	default:
 		fmt.Fprintf(&s, "state          not settled\n")
 	}
@@ -132,21 +132,10 @@ func (c *CampaignInfo) write(s *strings.Builder) {
 	}
 	fmt.Fprintf(s, "; priority %d, share %d; %s", c.Priority, c.Share, c.State)
 	if c.Winner != "" {
-		fmt.Fprintf(s, ": %s wins, verified %s", c.Winner, verifiedWord(c.Verified, c.VerifiedBy))
+		fmt.Fprintf(s, ": %s wins, verified %s", c.Winner, cli.VerifiedWord(c.Verified, c.VerifiedBy))
 	}
 	fmt.Fprintf(s, "; %s, %s, %d nodes, epoch %d\n", cli.Counted(c.TreeRecords, "tree record"),
 		cli.Counted(c.Facts, "fact"), c.Nodes, c.Epoch)
-}
-
-// verifiedWord says whose checker has accepted the certificate.
-func verifiedWord(verified bool, by string) string {
-	switch {
-	case verified:
-		return "by the checker of the master"
-	case by != "":
-		return "by " + by
-	}
-	return "by nobody"
 }
 
 // Part is one kind of record and its space in the file. Sizes are in bytes.
