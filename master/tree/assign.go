@@ -52,7 +52,7 @@ func (t *Tree) assign() {
 		t.grant(t.fittest(n, w), n, planned, t.stretched(planned), nil)
 		t.graph.Propagate()
 	}
-	t.starving = 0
+	t.starving, t.held = 0, 0
 	if t.elsewhere && halted == NoReason && t.graph.Root.Class == graph.Locked {
 		t.starving++
 	}
@@ -63,6 +63,9 @@ func (t *Tree) assign() {
 				reason = NoWorkSlots
 			} else if t.blocked(w) {
 				reason = NoWorkUnchecked
+				if len(w.leases) == 0 && w.party.active && w.party.pending > 0 {
+					t.held++
+				}
 			} else {
 				reason = t.busy()
 				if len(w.leases) == 0 && w.party.active {

@@ -35,6 +35,8 @@ type unchecked struct {
 	silent  []*party // parties that were asked and brought no numbers
 	lease   *lease   // of the check that runs
 	since   int      // tick since which nobody checks it
+	came    int      // tick of the first report
+	took    int      // ticks of its search
 }
 
 // report is the numbers of one search of a position.
@@ -49,7 +51,7 @@ type report struct {
 // sampled decides whether a result is checked.
 func (t *Tree) sampled(p *party, id LeaseID) bool {
 	switch {
-	case t.cfg.CheckFirst == 0 || t.present < 2:
+	case t.cfg.CheckFirst == 0 || t.present < 2 || t.now < t.unattended:
 		return false
 	case t.unproven(p):
 		return true
@@ -86,7 +88,8 @@ func (t *Tree) first(l *lease, r report) (waits bool) {
 		t.accept(r.party, l.node, r.serial)
 		return false
 	}
-	u := &unchecked{node: l.node, planned: l.planned, budget: l.budget, reports: []report{r}, since: t.now}
+	u := &unchecked{node: l.node, planned: l.planned, budget: l.budget, reports: []report{r}, since: t.now,
+		came: t.now, took: t.now - l.granted}
 	r.party.pending++
 	u.node.Unchecked = true
 	t.unchecked = append(t.unchecked, u)
@@ -236,6 +239,17 @@ func (t *Tree) drop(u *unchecked) {
 	t.graph.Reclass(u.node)
 }
 
+// checkSlack is how much longer a check may take than the search that it repeats, where others wait.
+const checkSlack = 4
+
+// wanting reports whether active workers have no lease, for want of leaves or because their results wait for checks.
+func (t *Tree) wanting() bool { return t.starving+t.held > 0 }
+
+// patience is how many ticks a result may wait for a check, and a check may take, where others wait. A party that
+// joins and does its checks slowly, or not at all, delays nobody for longer. The results that come soon after such a
+// wait are not checked.
+func (u *unchecked) patience() int { return quickTicks + checkSlack*max(1, u.took) }
+
 // moot reports whether nobody needs a result any more.
 func (u *unchecked) moot() bool { return u.node.Solved() || u.node.Live == 0 }
 
@@ -246,9 +260,12 @@ func (t *Tree) review() {
 		switch {
 		case u.moot():
 			t.drop(u)
-		case u.lease == nil &&
-			(u.node.Aside || t.now-u.since >= t.cfg.policy.checkTicks || !t.witnesses(u)):
+		case u.lease == nil && (u.node.Aside || t.now-u.since >= t.cfg.policy.checkTicks || !t.witnesses(u) ||
+			t.wanting() && t.now-u.came > u.patience()):
 			// A leaf that is set aside was lost again and again.
+			if t.wanting() && t.witnesses(u) {
+				t.unattended = t.now + t.cfg.Patience
+			}
 			if t.settle(u) {
 				t.apply(u, u.reports[len(u.reports)-1])
 			}

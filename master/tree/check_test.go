@@ -334,6 +334,52 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
+// TestSlowChecker: a party whose checks never end, or that has a lease which never ends, holds another new party up
+// for some ticks alone.
+func TestSlowChecker(t *testing.T) {
+	for _, checks := range []bool{true, false} {
+		f := hire(t, Config{InitialBudget: 10, SplitAfter: 10}, "lone")
+		f.ready("lone")
+		l := f.leases["lone"]
+		state, _ := l.Key.State(f.tree.cfg.Root.Board)
+		var children []numbers.Child
+		for _, m := range state.Moves(nil) {
+			children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Root.Board), Phi: 5,
+				Delta: 5})
+		}
+		f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget,
+			Children: numbers.Append(nil, children)})
+		f.step(Left{Worker: "lone"})
+		f.step(Joined{Worker: "slow", Slots: 1})
+		f.step(Joined{Worker: "new", Slots: 1})
+		if !checks {
+			f.ready("slow")
+		}
+		for range maxUnchecked {
+			f.ready("new")
+			f.says("new", 1, 1)
+		}
+		if _, ok := f.ready("new"); ok {
+			t.Fatalf("checks %v: it gets more than its results are checked", checks)
+		}
+		if checks {
+			f.ready("slow")
+		}
+		slow, ticks := f.leases["slow"], 0
+		if slow.Check != checks {
+			t.Fatalf("checks %v: the lease is %+v", checks, slow)
+		}
+		for f.leases["new"].ID == 0 && ticks < 100 {
+			ticks++
+			f.step(Tick{})
+			f.step(Progress{Worker: "slow", Lease: slow.ID, Epoch: slow.Epoch, Nodes: uint64(min(ticks, 9))})
+		}
+		if most := quickTicks + checkSlack + 2; ticks > most {
+			t.Errorf("checks %v: it waits %d ticks and not %d", checks, ticks, most)
+		}
+	}
+}
+
 // TestImplausibleNodes: a worker that says it has searched far beyond its budget uses up neither
 // the campaign's nodes nor its leaf's.
 func TestImplausibleNodes(t *testing.T) {

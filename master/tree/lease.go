@@ -224,12 +224,18 @@ func (t *Tree) disobeys(l *lease) bool {
 const quickTicks = 3
 
 // evades reports whether a lease is taken away at once: its party has shown nothing, others wait for
-// work, and either the lease has brought no node in the ticks in which any search does, or it was
-// cancelled as long ago. While the whole question is one lease, all others wait for it: then a tick is enough.
+// work, and the lease has brought no node in the ticks in which any search does, or is a check that takes far
+// longer than the first search, or was cancelled as long ago. While the whole question is one lease, all others
+// wait for it: then a tick is enough.
 func (t *Tree) evades(l *lease) bool {
-	return t.fresh(l.worker.party) && t.starving > 0 && len(t.roll) > 1 &&
-		(l.nodes == 0 && l.worker.leases[0] == l && t.now-l.granted > quickTicks ||
-			l.cancelled && (t.now-l.since > quickTicks || l.undivided && t.now-l.since > 1))
+	if !t.fresh(l.worker.party) || len(t.roll) < 2 {
+		return false
+	}
+	if l.checks != nil && t.wanting() && l.worker.leases[0] == l && t.now-l.granted > l.checks.patience() {
+		return true
+	}
+	return t.starving > 0 && (l.nodes == 0 && l.worker.leases[0] == l && t.now-l.granted > quickTicks ||
+		l.cancelled && (t.now-l.since > quickTicks || l.undivided && t.now-l.since > 1))
 }
 
 // evade takes a lease away. It becomes an offence if the worker is found at it long afterwards. Where several

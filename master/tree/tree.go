@@ -51,12 +51,15 @@ type Tree struct {
 	leases    map[LeaseID]*lease
 	running   []*lease // in the order of their numbers
 	lastLease LeaseID
-	starving  int    // workers without any lease that wait while no leaf is free
-	starved   int    // for so many ticks
-	elsewhere bool   // workers of other campaigns would rather search here
-	nodes     uint64 // of ended leases, and of running ones as far as they are charged
-	promised  uint64 // what is left of the running leases' budgets
-	pace      pace
+	starving  int // workers without any lease that wait while no leaf is free
+	held      int // workers without any lease that wait for checks of their results
+	// unattended is until when results are not checked, because those before waited in vain.
+	unattended int
+	starved    int    // for so many ticks
+	elsewhere  bool   // workers of other campaigns would rather search here
+	nodes      uint64 // of ended leases, and of running ones as far as they are charged
+	promised   uint64 // what is left of the running leases' budgets
+	pace       pace
 
 	// Trust.
 	parties             map[string]*party // looked up only
