@@ -23,7 +23,8 @@ type lease struct {
 	key       amazons.Key
 	job       Job
 	begun     time.Duration
-	cancelled bool // to end early; the result comes all the same
+	cancelled bool          // to end early; the result comes all the same
+	stopAt    time.Duration // when to stop gathering its evidence; 0: not before the end
 
 	searching  bool   // a slice is under way
 	sliceNodes uint64 // budget of the next slice
@@ -115,6 +116,9 @@ func (m *Machine) searched(e Searched) {
 	switch {
 	case r.Verdict != eval.Open: // nothing else matters
 		g.Facts = []proof.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
+		if l.cancelled {
+			g.Limit = cancelGrace
+		}
 	case len(l.solved) > 0 && (l.last || m.now-l.begun >= evidenceAfter):
 		slices.SortStableFunc(l.solved, func(a, b proof.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
 		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]

@@ -152,6 +152,9 @@ func (m *Machine) Wake() time.Duration {
 	if m.draining && !(m.link == joined && m.stream.leaving) {
 		at = m.deadline
 	}
+	if l := m.running; l != nil && l.stopAt > 0 {
+		at = min(at, l.stopAt)
+	}
 	switch m.link {
 	case away:
 		return min(at, m.retryAt)
@@ -244,6 +247,10 @@ func (m *Machine) advance() error {
 func (m *Machine) idle() bool { return m.running == nil && len(m.waiting) == 0 }
 
 func (m *Machine) tick() error {
+	if l := m.running; l != nil && l.stopAt > 0 && m.now >= l.stopAt {
+		l.stopAt = 0
+		m.do(Stop{})
+	}
 	if m.link != joined {
 		return nil
 	}
@@ -513,7 +520,12 @@ func (m *Machine) begin(l *lease) {
 	m.planAhead()
 }
 
-// cancel ends the search of the running lease early. Its result follows all the same.
+// cancelGrace is how long evidence may be gathered for a lease that was cancelled. The master takes a worker that
+// goes on for much longer for one that does not obey.
+const cancelGrace = 5 * time.Second
+
+// cancel ends the search of the running lease early, and soon the gathering of its evidence. Its result follows all
+// the same.
 func (m *Machine) cancel() {
 	l := m.running
 	if l == nil || l.cancelled {
@@ -522,6 +534,8 @@ func (m *Machine) cancel() {
 	l.cancelled = true
 	if l.searching {
 		m.do(Stop{})
+	} else {
+		l.stopAt = m.now + cancelGrace
 	}
 }
 
