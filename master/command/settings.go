@@ -183,12 +183,23 @@ func (s *settings) addCampaign(flags *pflag.FlagSet, moves *[]string) {
 		"settle replies to first moves one by one, easy ones first")
 }
 
+// maxSettings bounds a settings file, in bytes. One with all settings and comments has a few thousand.
+const maxSettings = 64 << 10
+
 // read reads the settings file, and checks what cannot be checked of one setting alone.
 func (s *settings) read() error {
 	if s.file != "" {
-		data, err := os.ReadFile(s.file)
+		f, err := os.Open(s.file)
 		if err != nil {
 			return cli.Usagef("--config: %w", err)
+		}
+		defer f.Close()
+		data, err := io.ReadAll(io.LimitReader(f, maxSettings+1))
+		switch {
+		case err != nil:
+			return cli.Usagef("--config: %w", err)
+		case len(data) > maxSettings:
+			return cli.Usagef("%s: settings take %s at most", s.file, cli.FormatSize(maxSettings))
 		}
 		if err := s.parse(data); err != nil {
 			return err
@@ -228,7 +239,9 @@ func (s *settings) parse(data []byte) error {
 		case f == nil:
 			return cli.Usagef("%s:%d: there is no setting %q; see master help settings", s.file, value.Line, name)
 		case value.Kind != yaml.ScalarNode:
-			return cli.Usagef("%s:%d: %s: write one value", s.file, value.Line, name)
+			return cli.Usagef("%s:%d: %s: write one value, and no alias", s.file, value.Line, name)
+		case value.ShortTag() == "!!null":
+			return cli.Usagef("%s:%d: %s: it has no value", s.file, value.Line, name)
 		case f.Changed: // the flag beats the file
 		default:
 			if err := f.Value.Set(value.Value); err != nil {

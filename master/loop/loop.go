@@ -121,6 +121,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		cancel()
 		close(l.done)
 		concluding.Wait()
+		l.keepVerified()
 		l.saveLast()
 	}()
 	ticks := l.cfg.Ticks
