@@ -333,18 +333,12 @@ func moveProof(from, to string) error {
 	if err != nil {
 		return err
 	}
-	stale := map[proof.ID]bool{}
-	if old, err := proof.ReadManifest(to); err == nil {
-		for _, part := range old.Parts {
-			stale[part.ID] = true
-		}
-	}
+	older, _ := proof.ReadManifest(to) // one file has no parts, and what is no proof neither
 	draft, folder := proof.PartsFolder(from), proof.PartsFolder(to)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("folder of the parts: %w", err)
 	}
 	for _, part := range m.Parts {
-		delete(stale, part.ID)
 		err := os.Rename(filepath.Join(draft, part.ID.Name()), filepath.Join(folder, part.ID.Name()))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is in a bucket, or its digest alone is kept
 			return err
@@ -353,11 +347,22 @@ func moveProof(from, to string) error {
 	if err := errors.Join(disk.SyncFolder(folder), disk.Rename(from, to)); err != nil {
 		return err
 	}
-	for id := range stale {
-		_ = os.Remove(filepath.Join(folder, id.Name()))
-	}
+	removeStale(folder, older, m)
 	_ = os.Remove(draft) // unless it has something else
 	return nil
+}
+
+// removeStale removes the parts from a folder that only the older of two manifests lists.
+func removeStale(folder string, older, newer proof.Manifest) {
+	listed := map[proof.ID]bool{}
+	for _, part := range newer.Parts {
+		listed[part.ID] = true
+	}
+	for _, part := range older.Parts {
+		if !listed[part.ID] {
+			_ = os.Remove(filepath.Join(folder, part.ID.Name()))
+		}
+	}
 }
 
 // claims holds what the checker found proved against what the campaign says.

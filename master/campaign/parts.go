@@ -346,9 +346,11 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 			return file, err
 		}
 	}
+	older, _ := proof.ReadManifest(name) // of a draft that did not hold
 	if err := proof.WriteManifest(name, m); err != nil {
 		return file, err
 	}
+	removeStale(folder, older, m)
 	data, err := os.ReadFile(name)
 	if err != nil {
 		return file, err
