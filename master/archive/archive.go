@@ -63,8 +63,8 @@ const (
 	maxLine    = 2 << 20
 	maxRecords = 16 << 20
 	maxMemory  = 64 << 20 // of the decoder
-	// A tree in text is packed to a sixth of its size or so. What opens to more than maxOpened and to more
-	// than maxRatio times its size is made to fill the memory.
+	// A tree in text is packed to a sixth of its size or so. A file that opens to more than maxOpened, and to more
+	// than maxRatio times its size, was made to fill the memory.
 	maxOpened = 64 << 20
 	maxRatio  = 100
 )

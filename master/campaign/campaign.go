@@ -26,11 +26,11 @@ type campaign struct {
 	known      *store.Result // stored before
 	ended      bool          // by an operator; guarded by Farm.mu
 
-	began time.Time // here: at the start of the program, or when it was added
+	began time.Time // when the program started, or the campaign was added
 
 	// The findings of the conclusion; read after Loop.Run has returned.
 	settled    *tree.Settled
-	took       time.Duration // until the answer was there; 0: it is not
+	took       time.Duration // from began to the answer; 0: there is none yet
 	evidence   loop.Evidence
 	searched   time.Duration
 	checked    time.Duration

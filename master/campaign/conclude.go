@@ -325,15 +325,15 @@ func (c *campaign) spot(ctx context.Context, p *proofParts) error {
 // spotSample is the share of the parts of a proof that the master checks although workers have.
 const spotSample = 0.001
 
-// moveProof gives a manifest and its parts another name. Of what had that name the manifest goes, and the parts that
-// only it lists. Other files in the folders stay: they are somebody else's.
+// moveProof gives a manifest and its parts another name. An older manifest of that name goes, with the parts that only
+// the older one lists. Other files in the folders stay: they are somebody else's.
 // The parts go first, so that a crash in between leaves no new manifest without its parts.
 func moveProof(from, to string) error {
 	m, err := proof.ReadManifest(from)
 	if err != nil {
 		return err
 	}
-	older, _ := proof.ReadManifest(to) // one file has no parts, and what is no proof neither
+	older, _ := proof.ReadManifest(to) // none: a proof in one file has no other parts
 	draft, folder := proof.PartsFolder(from), proof.PartsFolder(to)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("folder of the parts: %w", err)

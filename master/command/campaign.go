@@ -64,8 +64,8 @@ func campaignAdd() *cobra.Command {
 	return c
 }
 
-// weightFlags defines how the work is divided: strictly by priority, then by shares. without says what holds
-// without a share. The master says which values it accepts.
+// weightFlags defines how the work is divided: strictly by priority, then by shares. without is the
+// share where none is given, in words. The master says which values it accepts.
 func weightFlags(c *cobra.Command, priority *int32, share *uint32, without string) {
 	c.Flags().Int32Var(priority, "priority", 0, "serve campaigns of a higher priority `N` first; may be negative")
 	cli.Ranged(c.Flags(), c.Flags().Uint32Var, "share", share, 0, 1, store.MaxShare,

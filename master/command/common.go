@@ -39,6 +39,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/disk"
 )
 
 // All returns the commands of the master.
@@ -148,10 +149,7 @@ func isProof(file string) bool { return beginsWith(file, 0, []byte("AMZ")) }
 
 // beginsWith reports whether a file has a mark at a place near its beginning.
 func beginsWith(file string, at int64, mark []byte) bool {
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(file)
+	f, err := disk.Open(file)
 	if err != nil {
 		return false
 	}

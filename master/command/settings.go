@@ -111,7 +111,7 @@ func (s *settings) addRest() {
 		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
 	s.group("evidence-store")
 	s.all.Var((*digest)(&s.farm.Store.Digest), "evidence",
-		"`WHAT` stays of a verified part: keep (all of it) or digest")
+		"keep `WHAT` of a verified part: all of it (keep) or its SHA-256 alone (digest)")
 	s.group("evidence")
 	define(s, s.all.IntVar, "max-campaigns", &s.farm.Store.MaxCampaigns, 0, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")

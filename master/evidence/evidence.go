@@ -237,16 +237,16 @@ func (f *Folder) make(folder string) error {
 
 // Open implements Store.
 func (f *Folder) Open(id proof.ID) (Object, error) {
-	file, err := os.Open(f.path(id))
-	if errors.Is(err, fs.ErrNotExist) {
+	file, err := disk.Open(f.path(id))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: there is no file %s", ErrMissing, f.path(id))
-	} else if err != nil {
+	case errors.Is(err, disk.ErrIrregular):
+		return nil, fmt.Errorf("%w: %s is no file", ErrForeign, f.path(id))
+	case err != nil:
 		return nil, err
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is no file", ErrForeign, f.path(id))
-	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}

@@ -292,9 +292,9 @@ func TestDistrusted(t *testing.T) {
 	}
 }
 
-// TestBlocked: a worker that nobody has confirmed gets no new work while its results are unchecked, so that
-// it cannot lock the tree.
-func TestBlocked(t *testing.T) {
+// divided hires the worker lone, which has searched the root: that is split, and its children can be leased.
+func divided(t *testing.T) *farmhands {
+	t.Helper()
 	f := hire(t, Config{InitialBudget: 10, SplitAfter: 10}, "lone")
 	f.ready("lone")
 	l := f.leases["lone"]
@@ -306,6 +306,13 @@ func TestBlocked(t *testing.T) {
 	}
 	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget,
 		Children: numbers.Append(nil, children)})
+	return f
+}
+
+// TestBlocked: a worker that nobody has confirmed gets no new work while its results are unchecked, so that
+// it cannot lock the tree.
+func TestBlocked(t *testing.T) {
+	f := divided(t)
 	f.step(Joined{Worker: "liar", Slots: 1})
 	f.step(Joined{Worker: "liar/2", Slots: 1, Party: "liar"})
 	for range maxUnchecked * 2 {
@@ -338,17 +345,7 @@ func TestBlocked(t *testing.T) {
 // for some ticks alone.
 func TestSlowChecker(t *testing.T) {
 	for _, checks := range []bool{true, false} {
-		f := hire(t, Config{InitialBudget: 10, SplitAfter: 10}, "lone")
-		f.ready("lone")
-		l := f.leases["lone"]
-		state, _ := l.Key.State(f.tree.cfg.Root.Board)
-		var children []numbers.Child
-		for _, m := range state.Moves(nil) {
-			children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Root.Board), Phi: 5,
-				Delta: 5})
-		}
-		f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget,
-			Children: numbers.Append(nil, children)})
+		f := divided(t)
 		f.step(Left{Worker: "lone"})
 		f.step(Joined{Worker: "slow", Slots: 1})
 		f.step(Joined{Worker: "new", Slots: 1})

@@ -231,11 +231,13 @@ func (t *Tree) evades(l *lease) bool {
 	if !t.fresh(l.worker.party) || len(t.roll) < 2 {
 		return false
 	}
-	if l.checks != nil && t.wanting() && l.worker.leases[0] == l && t.now-l.granted > l.checks.patience() {
-		return true
+	if age := t.now - l.granted; l.worker.leases[0] == l { // it does not wait for another one of its worker
+		if l.checks != nil && t.wanting() && age > l.checks.patience() ||
+			l.nodes == 0 && t.starving > 0 && age > quickTicks {
+			return true
+		}
 	}
-	return t.starving > 0 && (l.nodes == 0 && l.worker.leases[0] == l && t.now-l.granted > quickTicks ||
-		l.cancelled && (t.now-l.since > quickTicks || l.undivided && t.now-l.since > 1))
+	return l.cancelled && t.starving > 0 && (t.now-l.since > quickTicks || l.undivided && t.now-l.since > 1)
 }
 
 // evade takes a lease away. It becomes an offence if the worker is found at it long afterwards. Where several

@@ -53,7 +53,7 @@ type Tree struct {
 	lastLease LeaseID
 	starving  int // workers without any lease that wait while no leaf is free
 	held      int // workers without any lease that wait for checks of their results
-	// unattended is until when results are not checked, because those before waited in vain.
+	// unattended is the tick until which results are not checked, because earlier ones waited in vain.
 	unattended int
 	starved    int    // for so many ticks
 	elsewhere  bool   // workers of other campaigns would rather search here

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// States are the names of states, without an empty one.
+// States are names of files that say which parts hold. No name is empty.
 type States []string
 
 // Set adds names with commas between them. A file whose name has a comma cannot be named.
@@ -120,13 +120,9 @@ func readState(f io.Reader, name, head string, parts *pages, done bitmap, counts
 		whole := line == lineOf(i, c)
 		before, headed := strings.CutSuffix(line, head)
 		fits := !errors.Is(err, bufio.ErrBufferFull)
-		if whole && fits {
-			if fits = i >= 0 && i < parts.n; fits {
-				h, err := records.record(i)
-				if err != nil {
-					return err
-				}
-				fits = c.possible(parsePart(h))
+		if whole {
+			if fits, err = records.fits(i, c); err != nil {
+				return err
 			}
 		}
 		switch {
@@ -143,15 +139,24 @@ func readState(f io.Reader, name, head string, parts *pages, done bitmap, counts
 	}
 }
 
-// possible reports whether a check of this part can have counted so. A position has less than 2^14 replies.
-func (c Counts) possible(p part) bool {
+// fits reports whether the proof has part i, and a check of it can have counted so. A position has less than 2^14
+// replies.
+func (c *cursor) fits(i int64, counts Counts) (bool, error) {
+	if i < 0 || i >= c.n {
+		return false, nil
+	}
+	h, err := c.record(i)
+	if err != nil {
+		return false, err
+	}
+	p := parsePart(h)
 	most := (p.entries + p.roots) << 14
-	for _, n := range [...]int64{c.Replies, c.Lookups, c.LeafRule1, c.LeafRule2, c.LeafRule3} {
+	for _, n := range [...]int64{counts.Replies, counts.Lookups, counts.LeafRule1, counts.LeafRule2, counts.LeafRule3} {
 		if n < 0 || n > most {
-			return false
+			return false, nil
 		}
 	}
-	return c.Entries == p.entries
+	return counts.Entries == p.entries, nil
 }
 
 // add notes that a part holds.

@@ -30,7 +30,7 @@ type SolveResult struct {
 
 	Nodes         uint64  `json:"nodes"`                 // positions expanded by the search
 	Evaluations   uint64  `json:"evaluations,omitempty"` // positions evaluated by the search
-	Seconds       float64 `json:"seconds"`               // of wall time, from the start here to the answer
+	Seconds       float64 `json:"seconds"`               // wall time from the start of this run to the answer
 	SearchSeconds float64 `json:"search_seconds"`        // of them, until the winner was known
 	VerifySeconds float64 `json:"verify_seconds"`        // of them, in the checker
 
@@ -97,7 +97,7 @@ func WinnerName(p amazons.Position, v eval.Verdict) string {
 	return p.ToMove.Other().String()
 }
 
-// VerifiedWord says whose checker has accepted a proof: that of the master, or that of by.
+// VerifiedWord names the checker that has accepted a proof: that of the master, or of others, such as workers.
 func VerifiedWord(verified bool, by string) string {
 	switch {
 	case verified:

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"amazonsfarm/shared/disk"
 )
 
 // ErrNone is wrapped by the error of OpenDir where a folder holds no database.
@@ -44,19 +46,15 @@ func openSize(name string, whole uint64) (*DB, error) {
 }
 
 func open(name string, whole uint64) (*DB, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
+	f, err := disk.Open(name)
+	if errors.Is(err, disk.ErrIrregular) {
 		return nil, fmt.Errorf("%w: it is not a regular file", ErrFormat)
-	}
-	f, err := os.Open(name)
-	if err != nil {
+	} else if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
+	info, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
 	head := make([]byte, headerBytes)

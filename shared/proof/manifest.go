@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 )
 
@@ -174,13 +175,10 @@ func ReadManifest(name string) (Manifest, error) {
 // terabyte has a manifest of some hundred megabytes at most. Sizes are compared with the length of
 // the file before anything is allocated by them.
 func readManifest(name string) (m Manifest, err error) {
-	if info, err := os.Stat(name); err != nil {
-		return m, err
-	} else if !info.Mode().IsRegular() {
+	data, err := disk.ReadFile(name)
+	if errors.Is(err, disk.ErrIrregular) {
 		return m, fmt.Errorf("%w: not a regular file", ErrNotCertificate)
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
+	} else if err != nil {
 		return m, err
 	}
 	le := binary.LittleEndian

@@ -24,7 +24,7 @@ type lease struct {
 	job       Job
 	begun     time.Duration
 	cancelled bool          // to end early; the result comes all the same
-	stopAt    time.Duration // when to stop gathering its evidence; 0: not before the end
+	stopAt    time.Duration // when to stop its evidence, after it was cancelled; 0: not before the end
 
 	searching  bool   // a slice is under way
 	sliceNodes uint64 // budget of the next slice
@@ -116,9 +116,6 @@ func (m *Machine) searched(e Searched) {
 	switch {
 	case r.Verdict != eval.Open: // nothing else matters
 		g.Facts = []proof.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
-		if l.cancelled {
-			g.Limit = cancelGrace
-		}
 	case len(l.solved) > 0 && (l.last || m.now-l.begun >= evidenceAfter):
 		slices.SortStableFunc(l.solved, func(a, b proof.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
 		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]

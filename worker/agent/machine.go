@@ -41,7 +41,7 @@ type Machine struct {
 	away    time.Duration // since when there is no master
 	limit   time.Duration // how long that may last
 	met     bool          // it was joined once, so its credential was right
-	told    bool          // the master took facts back, of which it may have told some
+	told    bool          // the master took facts back; the engine may have learned some of them
 	stream  stream        // while joined
 
 	// The master that was joined last.
@@ -531,11 +531,9 @@ func (m *Machine) cancel() {
 	if l == nil || l.cancelled {
 		return
 	}
-	l.cancelled = true
+	l.cancelled, l.stopAt = true, m.now+cancelGrace
 	if l.searching {
 		m.do(Stop{})
-	} else {
-		l.stopAt = m.now + cancelGrace
 	}
 }
 
