@@ -133,11 +133,11 @@ func (l *liar) lie(ctx context.Context, c proof.Certificate) error {
 	if err != nil {
 		return err
 	}
-	fact := farmv1.WriteFact(proof.Fact{Key: c.Roots[0].State.CanonicalKey(c.Board), Verdict: c.Roots[0].Claim,
-		Nodes: 1_000_000, Certificate: id})
+	facts := farmv1.WriteFacts([]proof.Fact{{Key: c.Roots[0].State.CanonicalKey(c.Board), Verdict: c.Roots[0].Claim,
+		Nodes: 1_000_000, Certificate: id}})
 	for _, m := range []*farmv1.WorkRequest{
 		{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: l.session}}},
-		{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Facts: []*farmv1.Fact{fact}}}},
+		{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Facts: facts}}},
 	} {
 		if err := work.Send(m); err != nil {
 			return err

@@ -47,11 +47,11 @@ func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 
 // factMessages writes facts for a worker, which has no use for the names of certificates.
 func factMessages(list []proof.Fact) []*farmv1.Fact {
-	out := farmv1.WriteFacts(list)
-	for _, f := range out {
-		f.CertificateSha256 = nil
+	plain := slices.Clone(list)
+	for i := range plain {
+		plain[i].Certificate = proof.ID{}
 	}
-	return out
+	return farmv1.WriteFacts(plain)
 }
 
 // campaignMessage describes a campaign to workers and operators.

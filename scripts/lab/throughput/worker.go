@@ -134,9 +134,9 @@ func (w *synthetic) run(ctx context.Context) error {
 					return err
 				}
 			}
-		case now := <-beat.C:
+		case <-beat.C: // its time may be that of a tick before the lease
 			if w.lease != nil {
-				p := &farmv1.Progress{Lease: w.lease.GetId(), Epoch: w.lease.GetEpoch(), Nodes: w.searched(now)}
+				p := &farmv1.Progress{Lease: w.lease.GetId(), Epoch: w.lease.GetEpoch(), Nodes: w.searched(time.Now())}
 				if err := w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}}); err != nil {
 					return err
 				}
