@@ -171,15 +171,29 @@ func (w *worker) extraction(e agent.Gather) time.Duration {
 
 // later tells the machine what was gathered, after a time.
 func (w *worker) later(d time.Duration, g agent.Event) {
-	life := w.lives
 	w.farm.proved += d
 	w.proving = w.now + d
+	w.proofs++
+	n := w.proofs
 	w.after(d, func() error {
-		if w.machine == nil || w.lives != life {
-			return nil // it crashed
+		if w.machine == nil || w.proofs != n {
+			return nil // it was stopped, or crashed
 		}
 		return w.tell(g)
 	})
+}
+
+// stopProof ends the extraction under way, whose evidence is lost. It returns false where there is none.
+func (w *worker) stopProof() bool {
+	left := w.proving - w.now
+	if left <= 0 {
+		return false
+	}
+	w.farm.proved -= left
+	w.unproved += left
+	w.proving = w.now
+	w.proofs++
+	return true
 }
 
 // gather proves everything, and asks the table for hints. Without failures nobody reads

@@ -76,6 +76,15 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// TestStoppedEvidence: evidence of a cancelled lease is gathered for some seconds, and the worker goes on.
+func TestStoppedEvidence(t *testing.T) {
+	c := question(t, "4x5")
+	c.Lemma, c.Workers, c.ExtractShare = false, 4, 4
+	if r := run(t, c); r.Answer != "settled: lost" || r.Extracting > 4*r.Busy {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestAnswers: whatever fails, a campaign ends with the right answer (4x4 is lost and 5x4 won for
 // the first player).
 func TestAnswers(t *testing.T) {

@@ -46,6 +46,7 @@ type worker struct {
 	slice    *slice        // being searched; nil: none
 	unproved time.Duration // of extraction that its search has brought about
 	proving  time.Duration // until when it extracts
+	proofs   int           // extractions begun or stopped; only the last one counts
 
 	position amazons.State // that was searched last
 	leased   uint64        // nodes of the running lease, in rounds that ended
@@ -131,7 +132,11 @@ func (w *worker) carryOut(e agent.Effect) (agent.Event, error) {
 	case agent.Search:
 		return nil, w.begin(e)
 	case agent.Stop:
-		w.slice.stopped = true // it is noticed at the end of a round
+		if w.slice != nil {
+			w.slice.stopped = true // it is noticed at the end of a round
+		} else if w.stopProof() {
+			return agent.Gathered{}, nil
+		}
 	case agent.Gather:
 		d := w.extraction(e)
 		if d == 0 {
@@ -183,8 +188,8 @@ func (w *worker) crash() {
 	}
 	w.account()
 	w.machine, w.linked, w.slice, w.leased, w.closing = nil, false, nil, 0, false
-	w.farm.proved -= max(0, w.proving-w.now)
-	w.unproved, w.proving = 0, 0
+	w.stopProof()
+	w.unproved = 0
 	w.link++
 	w.table.Clear()
 	w.hangUp()
@@ -300,7 +305,7 @@ func (w *worker) ended() {
 func (w *worker) settle() {
 	w.granted()
 	w.account()
-	w.farm.proved -= max(0, w.proving-w.now)
+	w.stopProof()
 	if w.closing {
 		w.closed += w.leased
 	}
