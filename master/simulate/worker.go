@@ -103,8 +103,11 @@ func (w *worker) tell(events ...agent.Event) error {
 			if w.machine == nil || w.lives != life || w.wakes != wakes {
 				return nil
 			}
-			if w.slice != nil {
+			switch {
+			case w.slice != nil:
 				return w.tell(agent.Searching{Nodes: w.slice.nodes + w.slice.inRound(w)}, agent.Tick{})
+			case w.proving > w.now:
+				return w.tell(agent.Alive{}, agent.Tick{})
 			}
 			return w.tell(agent.Tick{})
 		})
@@ -232,7 +235,8 @@ func (w *worker) send(m *farmv1.WorkRequest) {
 	case *farmv1.WorkRequest_Progress:
 		p := k.Progress
 		w.at(w.sent, func() error {
-			return do(tree.Progress{Worker: name, Lease: tree.LeaseID(p.Lease), Epoch: p.Epoch, Nodes: p.Nodes}, 0)
+			return do(tree.Progress{Worker: name, Lease: tree.LeaseID(p.Lease), Epoch: p.Epoch, Nodes: p.Nodes,
+				Activity: p.Evaluations}, 0)
 		})
 	case *farmv1.WorkRequest_Facts:
 		ev := provedBy(name, k.Facts)
