@@ -101,7 +101,8 @@ var (
 )
 
 // words of PromQL that an expression of ours may use beside names of series.
-var words = strings.Fields("and or unless bool sum count increase rate histogram_quantile predict_linear time vector")
+var words = strings.Fields("and or unless bool sum count increase rate histogram_quantile max_over_time " +
+	"predict_linear time vector")
 
 // unknown returns what an expression of PromQL names that is not there: series, labels that none of
 // its series has, and label values asked for by = that no series has at the start. Recording rules

@@ -54,7 +54,7 @@ var campaignGauges = map[string]string{
 	"leases_running": "Leases that workers have now.",
 	"frontier_positions": "Unsolved leaves of the tree that matter to the root; " +
 		"the leased ones are among them.",
-	"set_aside_positions": "Positions whose leases were lost too often; they are leased last.",
+	"set_aside_positions": "Positions whose leases were lost too often; they are leased last for a while.",
 	"tree_positions":      "Positions in the master's tree.",
 	"campaign_priority":   "Priority of the campaign: the higher goes first.",
 	"campaign_share":      "Share of the work, among the campaigns of one priority.",

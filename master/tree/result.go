@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"slices"
+
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/eval"
 )
@@ -204,22 +206,51 @@ func (t *Tree) fruitless(l *lease) {
 	t.failed(l.node)
 }
 
+// asideTicks is for how long a leaf is set aside after policy.maxTries, doubled with each further try up to about
+// an hour. Where the most proving leaf was lost by bad luck, all that is searched without it may be in vain.
+const asideTicks = 60
+
+// aside is a leaf that was set aside, and the tick at which it is tried again.
+type aside struct {
+	node  *graph.Node
+	until int
+}
+
+// over reports whether the leaf is an ordinary one again, or solved.
+func (a aside) over() bool { return !a.node.Aside || a.node.Solved() }
+
 // failed counts a try at a leaf that brought nothing. After policy.maxTries the leaf is set aside.
 func (t *Tree) failed(n *graph.Node) {
 	n.Tries++
-	if int(n.Tries) < t.cfg.policy.maxTries || n.Aside {
+	more := int(n.Tries) - t.cfg.policy.maxTries
+	if more < 0 || n.Aside {
 		return
 	}
 	n.Aside = true
-	t.aside = append(t.aside, n)
+	t.aside = append(t.aside, aside{n, t.now + asideTicks<<min(more, 6)})
 	n.Budget = t.cfg.InitialBudget
 	t.graph.Changed(n)
 	t.graph.Reclass(n)
 }
 
-// succeeded puts a leaf back among the ordinary ones.
+// tryAgain puts the leaves back whose time aside is over. Each is set aside again if its next try fails.
+func (t *Tree) tryAgain() {
+	t.aside = slices.DeleteFunc(t.aside, func(a aside) bool {
+		if !a.over() && t.now >= a.until {
+			t.ordinary(a.node)
+		}
+		return a.over()
+	})
+}
+
+// succeeded counts a try at a leaf that brought something.
 func (t *Tree) succeeded(n *graph.Node) {
 	n.Tries = 0
+	t.ordinary(n)
+}
+
+// ordinary puts a leaf back that was set aside.
+func (t *Tree) ordinary(n *graph.Node) {
 	if n.Aside {
 		n.Aside = false
 		t.graph.Reclass(n)

@@ -108,10 +108,10 @@ func (t *Tree) Status() Status {
 	if s.NoWork = t.halted(); s.NoWork == NoReason && t.graph.Root.Class == graph.Locked {
 		s.NoWork = t.busy()
 	}
-	t.aside = slices.DeleteFunc(t.aside, func(n *graph.Node) bool { return !n.Aside || n.Solved() })
+	t.aside = slices.DeleteFunc(t.aside, aside.over)
 	s.Aside = len(t.aside)
-	for _, n := range t.aside[:min(len(t.aside), 100)] {
-		s.SetAside = append(s.SetAside, n.Key)
+	for _, a := range t.aside[:min(len(t.aside), 100)] {
+		s.SetAside = append(s.SetAside, a.node.Key)
 	}
 	for _, w := range t.roll {
 		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts,

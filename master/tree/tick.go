@@ -33,6 +33,7 @@ func (t *Tree) tick(elsewhere float64) {
 			}
 		}
 	}
+	t.tryAgain()
 	t.lookAround()
 	t.divide()
 	t.relieve()

@@ -38,8 +38,8 @@ type Tree struct {
 	// View is what is known of positions and facts.
 	graph.View
 	graph  *graph.Graph
-	full   bool          // a split was not possible because of MaxPositions
-	aside  []*graph.Node // leaves set aside, in order; may hold some that are not any more
+	full   bool    // a split was not possible because of MaxPositions
+	aside  []aside // leaves set aside, in order; may hold some that are not any more
 	offers *offers.List
 	reach  reach.Reach
 
