@@ -180,6 +180,7 @@ type Engine struct {
 	hinted uint64        // entries of all hints, as many as each might have had
 
 	builder atomic.Pointer[proof.Builder] // of the part that is being proved
+	writing atomic.Bool                   // it is proved, and being written
 
 	mu     sync.Mutex
 	solved collector    // filled by search threads
@@ -336,7 +337,7 @@ func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(prove
 	if alive != nil {
 		seen := e.activity()
 		defer every(ProgressPeriod, func() {
-			if now := e.activity(); now != seen {
+			if now := e.activity(); now != seen || e.writing.Load() {
 				seen = now
 				proved := 0
 				if b := e.builder.Load(); b != nil {
@@ -410,6 +411,8 @@ func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Pa
 	if len(p.Facts) == 0 {
 		return Part{}, nil
 	}
+	e.writing.Store(true)
+	defer e.writing.Store(false)
 	c.Cited, c.Set = builder.Cited(), builder.Take()
 	p.Entries = c.Set.Len()
 	if p.Data, err = proof.Encode(c); err != nil {
