@@ -73,7 +73,7 @@ func (w *worker) begin(e agent.Search) error {
 		return err
 	}
 	for _, m := range e.Job.Hints {
-		if _, err := w.table.AddHints(w.c.Tree.Root.Board, m); err != nil {
+		if _, err := w.table.AddHints(w.c.Tree.Root.Board, m, false); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func ExampleSearcher_Hints() {
 		}
 		defer table.Close()
 		if hints != nil {
-			if _, err := table.AddHints(p.Board, hints); err != nil {
+			if _, err := table.AddHints(p.Board, hints, false); err != nil {
 				panic(err)
 			}
 		}

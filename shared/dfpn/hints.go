@@ -116,14 +116,22 @@ func encodeHints(b amazons.Board, kept []slot) []byte {
 	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 }
 
-// AddHints puts the entries of hints into the table and returns their number. It waits while a
-// search runs. Errors wrap ErrHints; the table is then unchanged.
-func (t *Table) AddHints(b amazons.Board, hints []byte) (int, error) {
+// doubted is the larger number of a position that hints call solved and that has to be searched all the same.
+const doubted = 1 << 20
+
+// AddHints puts the entries of hints into the table and returns their number. With doubt, entries that are
+// solved only say which outcome is likely. It waits while a search runs. Errors wrap ErrHints; the table is
+// then unchanged.
+func (t *Table) AddHints(b amazons.Board, hints []byte, doubt bool) (int, error) {
 	all, err := parseHints(b, hints)
 	if err != nil {
 		return 0, err
 	}
 	for _, s := range all {
+		if doubt && solvedData(s.data) {
+			phi, delta, nodes := unpack(s.data)
+			s.data = pack(min(max(phi, 1), doubted), min(max(delta, 1), doubted), nodes)
+		}
 		t.mu.RLock()
 		t.put(s.check, s.data)
 		crowded := t.crowded()

@@ -26,7 +26,7 @@ func TestHintsContinueASearch(t *testing.T) {
 		first.Search(t.Context(), p.State(), cut)
 		hints := first.Hints(p.State(), 1<<16)
 		second := newTable(t, 64<<20)
-		n, err := second.AddHints(p.Board, hints)
+		n, err := second.AddHints(p.Board, hints, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestHintsAreOfThePosition(t *testing.T) {
 		}
 	}
 	if n, err := table.AddHints(p.Board, newSearcher(t, p.Board, newTable(t, 1<<20), 1).Hints(p.State(),
-		100)); n != 0 || err != nil {
+		100), false); n != 0 || err != nil {
 		t.Errorf("the hints of an empty table: %d, %v", n, err)
 	}
 }
@@ -146,14 +146,14 @@ func TestDamagedHintsAreRefused(t *testing.T) {
 	for i := range hints {
 		damaged := bytes.Clone(hints)
 		damaged[i] ^= 1
-		if _, err := table.AddHints(b, damaged); !errors.Is(err, ErrHints) {
+		if _, err := table.AddHints(b, damaged, false); !errors.Is(err, ErrHints) {
 			t.Fatalf("byte %d changed: %v", i, err)
 		}
-		if _, err := table.AddHints(b, hints[:i]); !errors.Is(err, ErrHints) {
+		if _, err := table.AddHints(b, hints[:i], false); !errors.Is(err, ErrHints) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
 		}
 	}
-	if _, err := table.AddHints(amazons.Board{Width: 5, Height: 6}, hints); !errors.Is(err, ErrHints) {
+	if _, err := table.AddHints(amazons.Board{Width: 5, Height: 6}, hints, false); !errors.Is(err, ErrHints) {
 		t.Errorf("of another board: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func FuzzHints(f *testing.F) {
 		}
 		fuzzing.Within(t, 20*time.Second, 64<<20, func() {
 			table := newTable(t, MinTableBytes)
-			n, again := table.AddHints(b, hints)
+			n, again := table.AddHints(b, hints, false)
 			if (again == nil) != (err == nil) || n != len(all) {
 				t.Fatalf("%d entries with %v, then %d with %v", len(all), err, n, again)
 			}
@@ -203,7 +203,7 @@ func FuzzHints(f *testing.F) {
 				return
 			}
 			s := searcher(t, table)
-			if _, err := newTable(t, MinTableBytes).AddHints(b, s.Hints(start.State(), len(all))); err != nil {
+			if _, err := newTable(t, MinTableBytes).AddHints(b, s.Hints(start.State(), len(all)), false); err != nil {
 				t.Errorf("what was taken in is not remembered: %v", err)
 			}
 			if r := s.Search(t.Context(), start.State(), 300); r.Nodes > 10_000 ||

@@ -369,7 +369,7 @@ func (s *stress) move(search *Searcher, table *Table) (*Searcher, *Table, error)
 	if err := table.Close(); err != nil {
 		return nil, next, err
 	}
-	if _, err := next.AddHints(s.p.board, hints); err != nil {
+	if _, err := next.AddHints(s.p.board, hints, false); err != nil {
 		return nil, next, err
 	}
 	search, err = s.searcher(next)

@@ -31,6 +31,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -178,6 +179,9 @@ type Engine struct {
 
 	last   amazons.State // position of the last job
 	hinted uint64        // entries of all hints, as many as each might have had
+	ran    uint64        // nodes of all jobs
+	effort uint64        // nodes that the proofs after the last job may take
+	doubts bool          // a claim could not be proved: what hints call solved need not be
 
 	builder atomic.Pointer[proof.Builder] // of the part that is being proved
 	writing atomic.Bool                   // it is proved, and being written
@@ -197,7 +201,8 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve table: %w", err)
 	}
-	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}}
+	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts},
+		effort: math.MaxUint64}
 	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
 		MinSolvedNodes: c.MinFactNodes})
 	if err != nil {
@@ -261,14 +266,14 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		e.remember(f)
 	}
 	for _, m := range job.Hints {
-		if n, err := e.table.AddHints(e.c.Board, m); err != nil {
+		if n, err := e.table.AddHints(e.c.Board, m, e.doubts); err != nil {
 			e.c.Log.Warn("the hints of another search are passed over", "error", err)
 		} else {
 			e.c.Log.Debug("added the hints of another search", "entries", n)
 		}
 	}
 	// The table has all it can know now. What it learns from here on it learns by searching.
-	e.last = job.State
+	e.last, e.effort = job.State, math.MaxUint64
 	stop, beats := func() {}, 0
 	if progress != nil {
 		stop = every(ProgressPeriod, func() {
@@ -282,6 +287,10 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	}
 	r := e.search.SearchBelow(ctx, job.Parent, job.State, job.Budget)
 	stop()
+	e.ran += r.Nodes
+	if job.Budget > 0 {
+		e.effort = leastEffort + 4*e.ran + 16*min(job.Budget, 1<<56)
+	}
 	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
 	if r.Verdict == eval.Open {
 		out.Children = e.children(e.search.Children(job.State))
@@ -290,6 +299,23 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	out.Solved = e.solved.empty()
 	e.mu.Unlock()
 	return out, nil
+}
+
+// leastEffort is the number of nodes that proofs may always take: about a second. Further ones are for what the
+// engine has searched and its table has forgotten, and for what others have, whose hints it got. A claim that
+// needs more rests on hints that are false.
+const leastEffort = 100_000
+
+var errVain = errors.New("a proof takes far more nodes than the search of its claim")
+
+// spent returns the nodes of all searches, and now and then the last one twice.
+func (e *Engine) spent() uint64 { return e.search.Nodes() + e.search.Progress().Nodes }
+
+// doubt drops what the table knows, since a claim that it made could not be proved.
+func (e *Engine) doubt(why error) {
+	e.c.Log.Warn("the table is cleared, and what hints call solved is searched from now on", "error", why)
+	e.table.Clear()
+	e.doubts = true
 }
 
 // Learn adds facts that others have proved, who keep the evidence. Facts of another board are passed
@@ -332,21 +358,25 @@ func (e *Engine) remember(f proof.Fact) {
 // Facts with the same number of arrows make one part, which cites what is known, the facts of earlier
 // parts among it. A fact that cannot be proved in time, or that is known, is left out. alive, if
 // given, is called from another goroutine once every ProgressPeriod with progress, and never after
-// Prove has returned. The only errors are those of writing.
+// Prove has returned. It gives up after far more nodes than the search can have been. The only errors are
+// those of writing.
 func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) (parts []Part, err error) {
-	if alive != nil {
-		seen := e.activity()
-		defer every(ProgressPeriod, func() {
-			if now := e.activity(); now != seen || e.writing.Load() {
-				seen = now
-				proved := 0
-				if b := e.builder.Load(); b != nil {
-					proved = b.Proved()
-				}
-				alive(proved)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	seen, begun := e.activity(), e.spent()
+	defer every(ProgressPeriod, func() {
+		if e.spent()-begun > e.effort {
+			cancel(errVain)
+		}
+		if now := e.activity(); alive != nil && (now != seen || e.writing.Load()) {
+			seen = now
+			proved := 0
+			if b := e.builder.Load(); b != nil {
+				proved = b.Proved()
 			}
-		})()
-	}
+			alive(proved)
+		}
+	})()
 	e.catchUp()
 	byArrows := slices.Clone(facts)
 	slices.SortStableFunc(byArrows, func(a, b proof.Fact) int {
@@ -365,6 +395,9 @@ func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(prove
 			parts = append(parts, part)
 		}
 		byArrows = byArrows[n:]
+	}
+	if err := context.Cause(ctx); errors.Is(err, errVain) {
+		e.doubt(err)
 	}
 	return parts, nil
 }
@@ -398,9 +431,7 @@ func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Pa
 			p.Facts = append(p.Facts, fact)
 			c.Roots = append(c.Roots, proof.Root{State: s, Claim: fact.Verdict})
 		case errors.Is(err, proof.ErrNotProved):
-			// The table was wrong: two positions may share one hash.
-			e.c.Log.Warn("a claim of the search is false; the table is cleared", "error", err)
-			e.table.Clear()
+			e.doubt(err) // hints may be false, or two positions have one hash
 		case ctx.Err() != nil:
 		case errors.Is(err, proof.ErrFull):
 			e.c.Log.Warn("a position's proof is larger than a part may be; raise MaxEntries", "error", err)

@@ -234,6 +234,27 @@ func TestFalseClaim(t *testing.T) {
 	}
 }
 
+// TestFalseHints: a position that hints falsely call won is given up after some nodes, and from then on its
+// outcome is searched, whatever they say.
+func TestFalseHints(t *testing.T) {
+	p := position(t, "5x6") // its proof would take two million nodes
+	liar := engineFor(t, Config{Board: p.Board, Cores: 1, MaxHints: 10})
+	liar.search.Insert(p.State(), eval.Lost, 1000)
+	job := Job{State: p.State(), Budget: 100, Hints: [][]byte{liar.search.Hints(p.State(), 10)}}
+	e := engineFor(t, Config{Board: p.Board, Cores: 1})
+	r, err := e.Run(t.Context(), job, nil)
+	if err != nil || r.Verdict != eval.Lost {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	parts, err := e.Prove(t.Context(), []proof.Fact{fact(p, eval.Lost)}, nil)
+	if err != nil || len(parts) > 0 || e.search.Nodes() > 10*leastEffort {
+		t.Errorf("%d parts after %d nodes, %v", len(parts), e.search.Nodes(), err)
+	}
+	if r, err = e.Run(t.Context(), job, nil); err != nil || r.Verdict != eval.Open || r.Nodes < job.Budget {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestCancelIsPrompt(t *testing.T) {
 	p := position(t, "6x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 2})
