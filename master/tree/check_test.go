@@ -412,6 +412,52 @@ func TestOneWorkerDoesNotSetAside(t *testing.T) {
 	f.wantRoot(1, 1) // the numbers of a new worker wait
 }
 
+// TestRevivedWhileUnchecked: a worker that was silent does not get its lease back while another one's result of the
+// same leaf waits for a check.
+func TestRevivedWhileUnchecked(t *testing.T) {
+	f := hire(t, Config{CheckFirst: 2})
+	f.step(Joined{Worker: "silent", Slots: 1, Confirmed: 5})
+	f.step(Joined{Worker: "second", Slots: 1})
+	f.step(Joined{Worker: "third", Slots: 1})
+	old, _ := f.ready("silent")
+	f.step(Progress{Worker: "silent", Lease: old.ID, Epoch: old.Epoch, Nodes: 10})
+	for range quickTicks + 1 {
+		f.step(Tick{})
+	}
+	f.ready("second")
+	f.says("second", 5, 5)
+	f.step(Progress{Worker: "silent", Lease: old.ID, Epoch: old.Epoch, Nodes: 20})
+	if l, ok := f.ready("third"); !ok || !l.Check {
+		t.Fatalf("%+v, %v", l, ok)
+	}
+	if err := f.tree.Audit(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSetAsideTwice: a leaf that is set aside again at once is so once, and for as long as it should be.
+func TestSetAsideTwice(t *testing.T) {
+	f := hire(t, Config{}, "good")
+	lose := func() {
+		for range f.tree.cfg.policy.maxTries {
+			f.step(Joined{Worker: "bad", Slots: 1})
+			f.ready("bad")
+			f.step(Left{Worker: "bad"})
+		}
+	}
+	lose()
+	for range asideTicks - 1 {
+		f.step(Tick{})
+	}
+	f.ready("good")
+	f.says("good", 5, 5)
+	lose()
+	f.step(Tick{})
+	if s := f.tree.Status(); s.Aside != 1 || !f.tree.graph.Root.Aside {
+		t.Errorf("%d leaves are set aside", s.Aside)
+	}
+}
+
 // TestUncheckable: numbers of a search that ended early, or that are said to be an outcome without
 // a fact, are not taken: they cannot be checked. Who does not say anything as a check is not asked
 // again.

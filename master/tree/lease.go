@@ -71,7 +71,7 @@ func (t *Tree) revive(w *worker, id LeaseID) *lease {
 	l := w.silenced
 	w.silenced = nil
 	n := l.node
-	if n.Lease != 0 || n.Expanded || !n.Matters() || l.checks != nil || len(w.leases) >= w.slots {
+	if n.Lease != 0 || n.Unchecked || n.Expanded || !n.Matters() || l.checks != nil || len(w.leases) >= w.slots {
 		return nil
 	}
 	n.Lease = uint64(id)

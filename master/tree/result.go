@@ -227,6 +227,7 @@ func (t *Tree) failed(n *graph.Node) {
 		return
 	}
 	n.Aside = true
+	t.aside = slices.DeleteFunc(t.aside, func(a aside) bool { return a.node == n }) // of an earlier time
 	t.aside = append(t.aside, aside{n, t.now + asideTicks<<min(more, 6)})
 	n.Budget = t.cfg.InitialBudget
 	t.graph.Changed(n)

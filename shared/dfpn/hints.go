@@ -128,8 +128,10 @@ func (t *Table) AddHints(b amazons.Board, hints []byte, doubt bool) (int, error)
 		return 0, err
 	}
 	for _, s := range all {
-		if doubt && solvedData(s.data) {
-			phi, delta, nodes := unpack(s.data)
+		switch phi, delta, nodes := unpack(s.data); {
+		case !solvedData(s.data): // with Infinity no search would go on with it
+			s.data = pack(min(phi, largestUnsolved), min(delta, largestUnsolved), nodes)
+		case doubt:
 			s.data = pack(min(max(phi, 1), doubted), min(max(delta, 1), doubted), nodes)
 		}
 		t.mu.RLock()

@@ -115,6 +115,31 @@ func TestHintsAreOfThePosition(t *testing.T) {
 	}
 }
 
+// TestHintsOfInfinity: whatever hints say of positions that they leave open, a search goes on with them.
+func TestHintsOfInfinity(t *testing.T) {
+	p := parse(t, "4x4")
+	for _, n := range []numbers{{1, Infinity}, {Infinity, 1 << 20}, {Infinity, Infinity}} {
+		var entries []slot
+		met := map[uint64]bool{}
+		for _, m := range p.State().Moves(nil) {
+			if hash := p.State().After(m).Hash(p.Board); !met[hash] {
+				met[hash] = true
+				entries = append(entries, slot{hash, uint64(n.phi) | uint64(n.delta)<<24 | 5<<48})
+			}
+		}
+		for _, doubt := range []bool{false, true} {
+			table := newTable(t, 1<<20)
+			if _, err := table.AddHints(p.Board, encodeHints(p.Board, entries), doubt); err != nil {
+				t.Fatal(err)
+			}
+			r := newSearcher(t, p.Board, table, 1).Search(t.Context(), p.State(), 100_000)
+			if r.Verdict != eval.Lost {
+				t.Errorf("hints of %v: %+v", n, r)
+			}
+		}
+	}
+}
+
 // BenchmarkHints says what hints cost beside the search of their position.
 func BenchmarkHints(b *testing.B) {
 	p := parse(b, "6x4")

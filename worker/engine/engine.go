@@ -308,9 +308,6 @@ const leastEffort = 100_000
 
 var errVain = errors.New("a proof takes far more nodes than the search of its claim")
 
-// spent returns the nodes of all searches, and now and then the last one twice.
-func (e *Engine) spent() uint64 { return e.search.Nodes() + e.search.Progress().Nodes }
-
 // doubt drops what the table knows, since a claim that it made could not be proved.
 func (e *Engine) doubt(why error) {
 	e.c.Log.Warn("the table is cleared, and what hints call solved is searched from now on", "error", why)
@@ -363,9 +360,10 @@ func (e *Engine) remember(f proof.Fact) {
 func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) (parts []Part, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	seen, begun := e.activity(), e.spent()
+	seen, begun := e.activity(), e.search.Nodes()
 	defer every(ProgressPeriod, func() {
-		if e.spent()-begun > e.effort {
+		// The search under way is counted apart, until it ends: at first it is that of the last job.
+		if max(e.search.Nodes()-begun, e.search.Progress().Nodes) > e.effort {
 			cancel(errVain)
 		}
 		if now := e.activity(); alive != nil && (now != seen || e.writing.Load()) {

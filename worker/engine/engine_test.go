@@ -255,6 +255,28 @@ func TestFalseHints(t *testing.T) {
 	}
 }
 
+// TestForgottenProof: a proof may take as long as what a small table has forgotten.
+func TestForgottenProof(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: nothing for the race detector to find")
+	}
+	p := position(t, "4x7")
+	e := engineFor(t, Config{Board: p.Board, Cores: 1, TableBytes: 256 << 10})
+	var r Result
+	for budget := uint64(50_000); r.Verdict == eval.Open; budget *= 2 {
+		var err error
+		if r, err = e.Run(t.Context(), Job{State: p.State(), Budget: budget}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, began := e.search.Nodes(), time.Now()
+	parts, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
+	one(t, parts, err)
+	if e.doubts || e.search.Nodes() == before || time.Since(began) < 2*ProgressPeriod {
+		t.Errorf("doubts %v, %d nodes for the proof in %v", e.doubts, e.search.Nodes()-before, time.Since(began))
+	}
+}
+
 func TestCancelIsPrompt(t *testing.T) {
 	p := position(t, "6x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 2})
