@@ -155,6 +155,13 @@ func Open(o Options) (_ *Farm, err error) {
 		asked = aboutOf(loop.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly},
 			o.Services.Build)
 	}
+	// With workers of this process the checker here reads every part, so all of them must lie on this
+	// machine.
+	embedded := cli.Usagef("parts in a bucket and evidence: digest are for \"master serve\"; leave them out, or " +
+		"serve this store")
+	if o.Embedded && (o.Store.Digest || strings.HasPrefix(o.Store.Evidence, "s3://")) {
+		return nil, embedded
+	}
 	// A store that is there is gone on with. It is made only where there is none and the options
 	// say what to ask: "master serve" without a board must never begin an empty campaign by a slip
 	// in a path.
@@ -187,11 +194,8 @@ func Open(o Options) (_ *Farm, err error) {
 		}
 		o.Log.Info("the store was checked", "seconds", time.Since(began).Seconds())
 	}
-	// With workers of this process the checker here reads every part, so all of them must lie on this
-	// machine.
-	if o.Embedded && (s.Bucket() != nil || o.Store.Digest) {
-		return nil, cli.Usagef("evidence-store and evidence: digest are for \"master serve\"; leave them out, or " +
-			"serve this store")
+	if o.Embedded && s.Bucket() != nil {
+		return nil, embedded
 	}
 	if o.Alone && len(all) > 1 {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",

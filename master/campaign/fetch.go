@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,6 +32,11 @@ func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 		return done, err
 	}
 	place, err := evidence.Open(from)
+	if f, ok := place.(*evidence.Folder); ok {
+		if _, err := os.Stat(f.String()); err != nil {
+			return done, fmt.Errorf("%w: %w", evidence.ErrPlace, err)
+		}
+	}
 	if err == nil {
 		err = os.MkdirAll(done.Folder, 0o755)
 	}

@@ -8,9 +8,9 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// silence is how many seconds a worker that is connected may say nothing about a lease. It is time, and no
+// Silence is how many seconds a worker that is connected may say nothing about a lease. It is time, and no
 // count of heartbeats: on a loaded machine these are late.
-const silence = 10
+const Silence = 10
 
 // tree returns the settings of a tree, but for its question. A tick is a heartbeat, 0: the standard, a second.
 // People give seconds, and a tree counts ticks. With a tick that is not a second, Patience becomes as
@@ -23,7 +23,7 @@ func (o *Options) tree() tree.Config {
 		c.ResultsPerTick = int(max(1, math.Round(float64(c.WithDefaults().ResultsPerTick)*tick.Seconds())))
 	}
 	if c.SilentTicks == 0 {
-		c.SilentTicks = int(max(3, math.Round(silence/cmp.Or(tick.Seconds(), 1))))
+		c.SilentTicks = int(max(3, math.Round(Silence/cmp.Or(tick.Seconds(), 1))))
 	}
 	// The seed chooses which results are checked. A worker that knew it could lie where nobody looks.
 	c.CheckSeed = cmp.Or(c.CheckSeed, rand.Uint64())

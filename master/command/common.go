@@ -19,9 +19,11 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,9 +39,11 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
 )
 
 // All returns the commands of the master.
@@ -157,6 +161,14 @@ func beginsWith(file string, at int64, mark []byte) bool {
 	got := make([]byte, len(mark))
 	_, err = f.ReadAt(got, at)
 	return err == nil && bytes.Equal(got, mark)
+}
+
+// chooseTable settles the size of tables that was left to this machine, and refuses as checkTable does.
+func chooseTable(t *cli.TableSize, w io.Writer, workers int) error {
+	if err := t.Resolve(w); err != nil {
+		return err
+	}
+	return checkTable(t.Bytes, workers)
 }
 
 // checkTable refuses tables that do not fit this machine or are too small to share.
@@ -321,4 +333,13 @@ func copyError(err error) error {
 		return cli.Usagef("%w", err)
 	}
 	return err
+}
+
+// packed is proof.Pack. Where parts are not there the error wraps checker.ErrAbsent.
+func packed(ctx context.Context, manifest string, limit int64) (proof.Certificate, error) {
+	cert, err := proof.Pack(ctx, manifest, limit)
+	if _, none := os.Stat(manifest); errors.Is(err, fs.ErrNotExist) && none == nil {
+		err = fmt.Errorf("%w: %w; \"master evidence fetch\" copies parts", checker.ErrAbsent, err)
+	}
+	return cert, err
 }

@@ -28,7 +28,8 @@ func evidenceGC() *cobra.Command {
 		Args: cobra.NoArgs}
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&file, "store", "", "collect the evidence of the store in `FILE`")
-	c.Flags().BoolVar(&lost, "lost", false, "forget the facts of missing parts; they are searched again")
+	c.Flags().BoolVar(&lost, "lost", false,
+		"forget the facts of missing parts, which are searched again; settled campaigns keep theirs")
 	if err := c.MarkFlagRequired("store"); err != nil {
 		panic(err) // the flag is defined above
 	}

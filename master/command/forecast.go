@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +27,14 @@ func forecastCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := checkTable(table.Bytes, 1); err != nil {
+		if err := chooseTable(&table, c.ErrOrStderr(), 1); err != nil {
 			return err
 		}
 		o.TableBytes = table.Bytes
 		r, err := forecast.Run(ctx, q.root, q.firstMoves, o)
-		if err != nil {
+		if errors.Is(err, forecast.ErrNodes) {
+			return cli.Usagef("%w; give more with --nodes", err)
+		} else if err != nil {
 			return err
 		}
 		return cli.Answer(c, *asJSON, r, r.String())

@@ -20,6 +20,7 @@ type meter struct {
 // known. A terminal shows it by pages if it has no room for all of it.
 func (m *meter) line(r *farmv1.StatusResponse) string {
 	nodes := r.GetNodes() + r.GetRunningNodes()
+	first := m.rate == cli.Rate{} // of a speed nothing is known yet
 	speed := m.rate.Of(nodes, time.Duration(r.GetSeconds()*float64(time.Second)))
 	name, age := r.GetCampaign().GetBoard(), " "+clock(r.GetSeconds())
 	if len(r.GetCampaigns()) > 1 {
@@ -38,7 +39,7 @@ func (m *meter) line(r *farmv1.StatusResponse) string {
 	} else if text := movesSettled(r.GetFirstMoves()); text != "" {
 		parts = append(parts, text)
 	}
-	if r.GetPhase().GetName() == "searching" {
+	if r.GetPhase().GetName() == "searching" && !first {
 		parts = append(parts, brief(speed)+" nodes/s")
 	}
 	if m.memory != nil {

@@ -33,7 +33,7 @@ func proofPackCommand() *cobra.Command {
 		Long:  long("proof-pack"),
 		Args:  cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-			cert, err := proof.Pack(ctx, args[0], limit)
+			cert, err := packed(ctx, args[0], limit)
 			if err == nil {
 				err = proof.WriteFile(args[1], cert)
 			}
@@ -161,7 +161,7 @@ func proofShowCommand() *cobra.Command {
 	source.add(c)
 	view.add(c)
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "count", &count, 400_000, 0, cli.Most,
-		"count up to `N` entries of each proof; fewer make sizes lower bounds")
+		"count up to `N` entries, half of them below all moves together; fewer make sizes lower bounds")
 	return c
 }
 
@@ -261,8 +261,8 @@ func proofExportCommand() *cobra.Command {
 				return err
 			}
 			if g.Full {
-				return cli.As(cli.ErrLimit, fmt.Errorf("only %d positions are written, %d of them without their "+
-					"moves; --positions 0 writes all", positions, g.Cut))
+				return cli.As(cli.ErrLimit, fmt.Errorf("of %s written, %d lack their moves; --positions 0 writes all",
+					cli.Counted(len(g.Positions), "position"), g.Cut))
 			}
 			return nil
 		}),

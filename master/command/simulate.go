@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
@@ -106,6 +107,7 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 	}
 	o, c := &f.settings.farm, &f.config
 	o.Tree.Root, o.Tree.FirstMoves, o.Tree.ResultsPerTick = q.root, q.firstMoves, o.Results
+	o.Tree.SilentTicks = cmp.Or(o.Tree.SilentTicks, campaign.Silence)
 	c.Tree = o.Tree.WithDefaults()
 	if f.evidence {
 		c.ExtractShare, c.CheckShare = simulate.ExtractShare, simulate.CheckShare

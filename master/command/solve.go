@@ -92,10 +92,7 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.settings.read(), f.table.Resolve(line)); err != nil {
-		return err
-	}
-	if err := checkTable(f.table.Bytes, f.workers); err != nil {
+	if err := errors.Join(f.settings.read(), chooseTable(&f.table, line, f.workers)); err != nil {
 		return err
 	}
 	o := &f.settings.farm

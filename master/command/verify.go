@@ -106,7 +106,7 @@ func verifyCommand() *cobra.Command {
 			options.Absent = true
 			if again {
 				hide()
-				if err := checkTable(table.Bytes, 1); err != nil {
+				if err := chooseTable(&table, c.ErrOrStderr(), 1); err != nil {
 					return err
 				}
 				return remakeParts(ctx, c, args[0], remake.Options{Sample: share.parts, Seed: options.Seed,

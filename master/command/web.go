@@ -50,10 +50,10 @@ func webExportCommand() *cobra.Command {
 				// A manifest is packed with its parts into one certificate. Where the file is no
 				// manifest either, the first error says more.
 				if cert, err = proof.ReadFile(from); errors.Is(err, proof.ErrNotCertificate) {
-					if whole, packErr := proof.Pack(ctx, from, proof.OneFilePositions); packErr == nil {
-						cert, err = whole, nil
-					} else if errors.Is(packErr, proof.ErrTooLarge) {
-						err = packErr
+					whole, packErr := packed(ctx, from, proof.OneFilePositions)
+					if packErr == nil || errors.Is(packErr, proof.ErrTooLarge) ||
+						errors.Is(packErr, checker.ErrAbsent) {
+						cert, err = whole, packErr
 					}
 				}
 			case store != "":

@@ -124,8 +124,10 @@ func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o O
 	}
 	root := p.State()
 	if len(firstMoves) > 0 {
-		r.Likely = eval.Won.String()
-		r.Won, err = f.estimate(ctx, f.best(root, firstMoves), false, o.Nodes)
+		best, likely, solved := f.best(ctx, root, firstMoves)
+		if r.Likely, r.Solved = likely.String(), solved; !solved {
+			r.Won, err = f.estimate(ctx, best, false, o.Nodes)
+		}
 		r.Spent = f.search.Nodes()
 		return r, err
 	}
@@ -172,7 +174,7 @@ func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint
 	all = slices.DeleteFunc(all, func(c *candidate) bool { return f.look(ctx, c.State).Verdict == eval.Won })
 	for ; len(all) > 0; all = all[:len(all)/2] {
 		end := f.search.Nodes() + (until-min(until, f.search.Nodes()))/uint64(bits.Len(uint(len(all))))
-		for more := true; more && ctx.Err() == nil; more = f.search.Nodes() < end {
+		for more := true; more && ctx.Err() == nil; more = f.search.Nodes() < end && len(all[0].lines) < mostLines {
 			for _, c := range all {
 				c.lines = append(c.lines, f.line(ctx, c.State, false))
 			}
@@ -185,10 +187,14 @@ func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint
 	return nil, fmt.Errorf("%w: no move is open", ErrNodes)
 }
 
+// mostLines bounds the lines of an estimate. Those of a small question take no more than a few nodes each, and
+// further ones would tell nothing new.
+const mostLines = 5000
+
 // estimate follows lines until so many nodes are spent in all.
 func (f *forecaster) estimate(ctx context.Context, root amazons.State, won bool, until uint64) (*Estimate, error) {
 	var lines []float64
-	for f.search.Nodes() < until && ctx.Err() == nil {
+	for f.search.Nodes() < until && len(lines) < mostLines && ctx.Err() == nil {
 		lines = append(lines, f.line(ctx, root, won))
 	}
 	return f.estimated(ctx, lines)
@@ -214,16 +220,25 @@ func (f *forecaster) look(ctx context.Context, s amazons.State) dfpn.Result {
 	return f.search.Search(ctx, s, f.each)
 }
 
-// best returns the position after the given first move that seems best.
-func (f *forecaster) best(s amazons.State, moves []amazons.Move) amazons.State {
-	var best amazons.State
+// best returns the position after the given first move that seems best, whether that move likely wins, and whether
+// this is sure: short searches have shown that it wins, or that none of the moves does.
+func (f *forecaster) best(ctx context.Context, s amazons.State, moves []amazons.Move) (best amazons.State,
+	likely eval.Verdict, solved bool) {
+	likely, solved = eval.Lost, true
 	least := uint32(math.MaxUint32)
-	for _, c := range f.search.Children(s) {
-		if slices.Contains(moves, c.Move) && c.Delta < least {
-			best, least = c.State, c.Delta
+	for _, m := range moves {
+		c := s.After(m)
+		switch r := f.look(ctx, c); {
+		case r.Verdict == eval.Lost:
+			return c, eval.Won, true
+		case r.Verdict == eval.Open && r.Delta < least:
+			best, least, likely, solved = c, r.Delta, eval.Lost, false
+			if r.Delta <= r.Phi {
+				likely = eval.Won
+			}
 		}
 	}
-	return best
+	return best, likely, solved
 }
 
 // line follows one random line from a position that should be won or lost by the side to move. It

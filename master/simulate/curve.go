@@ -137,12 +137,15 @@ func (c Curve) WriteTable(out io.Writer) error {
 		"extracting\tchecking\tstarved\tclosed\tleases\ttree\t")
 	for _, r := range c.Runs {
 		one := c.Runs[0]
-		needed := "-" // a record of an earlier build does not say
+		overhead, needed := "-", "-" // without nodes; a record of an earlier build does not say what was needed
+		if one.Nodes > 0 {
+			overhead = fmt.Sprintf("%.2f", Overhead(one, r))
+		}
 		if r.Needed > 0 {
 			needed = fmt.Sprintf("%.3f", r.Needed)
 		}
-		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
-			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Extracting,
+		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
+			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, overhead, needed, r.Busy, r.Extracting,
 			r.Checking, r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
 	return w.Flush()

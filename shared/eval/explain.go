@@ -357,7 +357,7 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 	return e
 }
 
-// Winner returns the winner in words: white, black or unknown.
+// Winner returns the winner in words: white or black; empty where it is open.
 func (e *Explanation) Winner() string {
 	switch e.Verdict {
 	case Won:
@@ -365,5 +365,5 @@ func (e *Explanation) Winner() string {
 	case Lost:
 		return e.Position.ToMove.Other().String()
 	}
-	return "unknown"
+	return ""
 }

@@ -64,9 +64,9 @@ Black is positive.
 
 AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for
 empty squares, such as "..W/.../..B". Several areas in one text are valued as their
-sum, and texts joined by "+" as well. A sum of more than 14 empty squares is played: it
-has a mean, bounds and winners. With -, standard input has one area a line, each answered
-with one line (of JSON with --json).`,
+sum, and texts joined by "+" as well. Texts joined by "+", and sums of more than 14 empty
+squares, are played: they have a mean, bounds and winners only. With -, standard input has
+one area a line, each answered with one line (of JSON with --json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			v := &valuer{solver: endgame.Solver{}}
