@@ -48,7 +48,7 @@ func statusCommand() *cobra.Command {
 		return cli.Answer(c, false, nil, text)
 	})
 	master.add(c)
-	c.Flags().StringVar(&campaign, "campaign", "", "show the campaign `NAME` (default: the first, and a line for each)")
+	c.Flags().StringVar(&campaign, "campaign", "", "show the campaign `NAME`, and a line for each (default: the first)")
 	c.Flags().BoolVar(&watch, "watch", false, "show a line at each change")
 	cli.Ranged(c.Flags(), c.Flags().DurationVar, "period", &period, time.Second, 100*time.Millisecond, time.Hour,
 		"show at most one line of --watch in `TIME`")

@@ -216,9 +216,6 @@ type aside struct {
 	until int
 }
 
-// over reports whether the leaf is an ordinary one again, or solved.
-func (a aside) over() bool { return !a.node.Aside || a.node.Solved() }
-
 // failed counts a try at a leaf that brought nothing. After policy.maxTries the leaf is set aside.
 func (t *Tree) failed(n *graph.Node) {
 	n.Tries++
@@ -237,10 +234,10 @@ func (t *Tree) failed(n *graph.Node) {
 // tryAgain puts the leaves back whose time aside is over. Each is set aside again if its next try fails.
 func (t *Tree) tryAgain() {
 	t.aside = slices.DeleteFunc(t.aside, func(a aside) bool {
-		if !a.over() && t.now >= a.until {
+		if !a.node.Solved() && t.now >= a.until {
 			t.ordinary(a.node)
 		}
-		return a.over()
+		return !a.node.Aside || a.node.Solved()
 	})
 }
 

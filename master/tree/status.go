@@ -1,8 +1,6 @@
 package tree
 
 import (
-	"slices"
-
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -108,10 +106,12 @@ func (t *Tree) Status() Status {
 	if s.NoWork = t.halted(); s.NoWork == NoReason && t.graph.Root.Class == graph.Locked {
 		s.NoWork = t.busy()
 	}
-	t.aside = slices.DeleteFunc(t.aside, aside.over)
-	s.Aside = len(t.aside)
-	for _, a := range t.aside[:min(len(t.aside), 100)] {
-		s.SetAside = append(s.SetAside, a.node.Key)
+	for _, a := range t.aside {
+		if n := a.node; n.Aside && n.Matters() {
+			if s.Aside++; len(s.SetAside) < 100 {
+				s.SetAside = append(s.SetAside, n.Key)
+			}
+		}
 	}
 	for _, w := range t.roll {
 		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts,

@@ -15,8 +15,9 @@
 //
 // Search and proof are kept apart on purpose. A search may be wrong: its table is shared by racing
 // threads, and two positions may have one hash. A [Part] is built from the leaf rules upwards by
-// package proof, so it cannot repeat such a mistake. A claim that fails to be proved clears the
-// table, since the table is then known to be wrong.
+// package proof, so it cannot repeat such a mistake. A claim that fails to be proved, or takes far more
+// nodes than its search can have taken, clears the table, since the table is then known to be wrong. Hints
+// of others may have made it so: from then on, what they call solved is searched.
 //
 // # What is cited
 //
@@ -201,8 +202,7 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve table: %w", err)
 	}
-	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts},
-		effort: math.MaxUint64}
+	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}, effort: math.MaxUint64}
 	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
 		MinSolvedNodes: c.MinFactNodes})
 	if err != nil {
