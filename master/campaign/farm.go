@@ -54,6 +54,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"amazonsfarm/master/checks"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
@@ -159,7 +160,7 @@ func Open(o Options) (_ *Farm, err error) {
 	// machine.
 	embedded := cli.Usagef("parts in a bucket and evidence: digest are for \"master serve\"; leave them out, or " +
 		"serve this store")
-	if o.Embedded && (o.Store.Digest || strings.HasPrefix(o.Store.Evidence, "s3://")) {
+	if o.Embedded && (o.Store.Digest || strings.HasPrefix(o.Store.Evidence, evidence.Scheme)) {
 		return nil, embedded
 	}
 	// A store that is there is gone on with. It is made only where there is none and the options

@@ -19,7 +19,6 @@ package command
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -39,11 +38,9 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/disk"
-	"amazonsfarm/shared/proof"
 )
 
 // All returns the commands of the master.
@@ -163,7 +160,7 @@ func beginsWith(file string, at int64, mark []byte) bool {
 	return err == nil && bytes.Equal(got, mark)
 }
 
-// chooseTable settles the size of tables that was left to this machine, and refuses as checkTable does.
+// chooseTable chooses the size of tables where the user leaves it to this machine, and checks it as checkTable does.
 func chooseTable(t *cli.TableSize, w io.Writer, workers int) error {
 	if err := t.Resolve(w); err != nil {
 		return err
@@ -333,13 +330,4 @@ func copyError(err error) error {
 		return cli.Usagef("%w", err)
 	}
 	return err
-}
-
-// packed is proof.Pack. Where parts are not there the error wraps checker.ErrAbsent.
-func packed(ctx context.Context, manifest string, limit int64) (proof.Certificate, error) {
-	cert, err := proof.Pack(ctx, manifest, limit)
-	if _, none := os.Stat(manifest); errors.Is(err, fs.ErrNotExist) && none == nil {
-		err = fmt.Errorf("%w: %w; \"master evidence fetch\" copies parts", checker.ErrAbsent, err)
-	}
-	return cert, err
 }

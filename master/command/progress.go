@@ -20,7 +20,7 @@ type meter struct {
 // known. A terminal shows it by pages if it has no room for all of it.
 func (m *meter) line(r *farmv1.StatusResponse) string {
 	nodes := r.GetNodes() + r.GetRunningNodes()
-	first := m.rate == cli.Rate{} // of a speed nothing is known yet
+	first := m.rate == cli.Rate{} // no speed is known yet
 	speed := m.rate.Of(nodes, time.Duration(r.GetSeconds()*float64(time.Second)))
 	name, age := r.GetCampaign().GetBoard(), " "+clock(r.GetSeconds())
 	if len(r.GetCampaigns()) > 1 {

@@ -33,7 +33,7 @@ func proofPackCommand() *cobra.Command {
 		Long:  long("proof-pack"),
 		Args:  cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-			cert, err := packed(ctx, args[0], limit)
+			cert, err := proof.Pack(ctx, args[0], limit)
 			if err == nil {
 				err = proof.WriteFile(args[1], cert)
 			}

@@ -50,9 +50,8 @@ func webExportCommand() *cobra.Command {
 				// A manifest is packed with its parts into one certificate. Where the file is no
 				// manifest either, the first error says more.
 				if cert, err = proof.ReadFile(from); errors.Is(err, proof.ErrNotCertificate) {
-					whole, packErr := packed(ctx, from, proof.OneFilePositions)
-					if packErr == nil || errors.Is(packErr, proof.ErrTooLarge) ||
-						errors.Is(packErr, checker.ErrAbsent) {
+					whole, packErr := proof.Pack(ctx, from, proof.OneFilePositions)
+					if !errors.Is(packErr, proof.ErrNotCertificate) {
 						cert, err = whole, packErr
 					}
 				}

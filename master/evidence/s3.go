@@ -54,12 +54,15 @@ type S3 struct {
 	read           atomic.Int64
 }
 
+// Scheme begins the place of a bucket.
+const Scheme = "s3://"
+
 // Open returns the parts at a place: s3://BUCKET or s3://BUCKET/PREFIX, or a folder; see OpenFolder.
 // The endpoint of a bucket and the credentials come from the environment: AWS_ENDPOINT_URL,
 // AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the file that
 // AWS_SHARED_CREDENTIALS_FILE names. Errors: ErrPlace, ErrAway; nothing is read of the bucket.
 func Open(place string) (Store, error) {
-	rest, ok := strings.CutPrefix(place, "s3://")
+	rest, ok := strings.CutPrefix(place, Scheme)
 	if info, err := os.Stat(place); !ok && err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("%w: %s is no folder; give a folder or s3://BUCKET/PREFIX", ErrPlace, place)
 	} else if !ok {
@@ -94,7 +97,7 @@ func Open(place string) (Store, error) {
 }
 
 // String returns the place, as Open takes it.
-func (s *S3) String() string { return strings.TrimSuffix("s3://"+s.bucket+"/"+s.prefix, "/") }
+func (s *S3) String() string { return strings.TrimSuffix(Scheme+s.bucket+"/"+s.prefix, "/") }
 
 // ReadBytes returns how many bytes of parts this process has read from the bucket.
 func (s *S3) ReadBytes() int64 { return s.read.Load() }

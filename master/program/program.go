@@ -35,7 +35,7 @@ var kinds = []cli.Kind{
 	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction, remake.ErrRefuted,
 		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt, proof.ErrMissing}},
 	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge,
-		checker.ErrAbsent, store.ErrDropped, remake.ErrNodes}},
+		proof.ErrNotWhole, checker.ErrAbsent, store.ErrDropped, remake.ErrNodes}},
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
 	{Code: cli.ExitLocked, Errs: []error{store.ErrLocked}},
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,

@@ -199,5 +199,5 @@ func Efficiency(one, r Result) float64 {
 	return one.Seconds / (float64(r.Workers) * r.Seconds)
 }
 
-// Overhead is the nodes of r over the nodes of one worker.
+// Overhead is the nodes of r over the nodes of one worker, which has searched some.
 func Overhead(one, r Result) float64 { return float64(r.Nodes) / float64(one.Nodes) }

@@ -206,8 +206,8 @@ func (t *Tree) fruitless(l *lease) {
 	t.failed(l.node)
 }
 
-// asideTicks is for how long a leaf is set aside after policy.maxTries, doubled with each further try up to about
-// an hour. Where the most proving leaf was lost by bad luck, all that is searched without it may be in vain.
+// asideTicks is the time for which a leaf is set aside after policy.maxTries. The time doubles with each further
+// try, up to about an hour. If the most proving leaf is lost by bad luck, other leaves may be searched in vain.
 const asideTicks = 60
 
 // aside is a leaf that was set aside, and the tick at which it is tried again.
@@ -224,7 +224,7 @@ func (t *Tree) failed(n *graph.Node) {
 		return
 	}
 	n.Aside = true
-	t.aside = slices.DeleteFunc(t.aside, func(a aside) bool { return a.node == n }) // of an earlier time
+	t.aside = slices.DeleteFunc(t.aside, func(a aside) bool { return a.node == n }) // its earlier entry
 	t.aside = append(t.aside, aside{n, t.now + asideTicks<<min(more, 6)})
 	n.Budget = t.cfg.InitialBudget
 	t.graph.Changed(n)

@@ -116,7 +116,7 @@ func encodeHints(b amazons.Board, kept []slot) []byte {
 	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 }
 
-// doubted is the larger number of a position that hints call solved and that has to be searched all the same.
+// doubted is the larger of the two numbers of a position that hints call solved, where hints are doubted.
 const doubted = 1 << 20
 
 // AddHints puts the entries of hints into the table and returns their number. With doubt, entries that are

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ const ManifestFormat = 1
 
 // ErrTooLarge is wrapped by errors of [Pack] about a proof that does not fit its limit.
 var ErrTooLarge = errors.New("the proof is too large for one file")
+
+// ErrNotWhole is wrapped by errors about parts of a proof that are not in its folder.
+var ErrNotWhole = errors.New("the proof is not whole")
 
 // ErrMissing is wrapped by errors of [Pack] and [Split] about a proof that lacks evidence.
 var ErrMissing = errors.New("evidence is missing")
@@ -224,8 +228,17 @@ func readManifest(name string) (m Manifest, err error) {
 	return m, nil
 }
 
+// readPart reads a part of a proof. Errors: ErrNotWhole if it is not there, otherwise those of ReadFile.
+func readPart(manifest string, p Part) (Certificate, error) {
+	c, err := ReadFile(filepath.Join(PartsFolder(manifest), p.ID.Name()))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %w; \"master evidence fetch\" copies parts", ErrNotWhole, err)
+	}
+	return c, err
+}
+
 // Pack reads a proof in parts and returns it as one certificate, with what its claims need. Errors:
-// those of reading, of ctx, ErrTooLarge for more than limit positions, ErrMissing.
+// those of reading, of ctx, ErrNotWhole, ErrTooLarge for more than limit positions, ErrMissing.
 func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error) {
 	m, err := ReadManifest(manifest)
 	if err != nil {
@@ -245,7 +258,7 @@ func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error
 		if err := ctx.Err(); err != nil {
 			return all, err
 		}
-		c, err := ReadFile(filepath.Join(PartsFolder(manifest), p.ID.Name()))
+		c, err := readPart(manifest, p)
 		if err != nil {
 			return all, err
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
@@ -15,7 +14,7 @@ import (
 
 // WritePlain writes a certificate, or a proof in parts, as the plain text that the machine-checked
 // checker reads (deploy/docs/FORMATS.md): a line for each claim, root, citation and entry. It holds
-// one part in memory at a time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out.
+// one part in memory at a time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out, and ErrNotWhole.
 func WritePlain(ctx context.Context, out io.Writer, name string) error {
 	data, err := disk.ReadFile(name)
 	if err != nil {
@@ -38,7 +37,7 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			c, err := ReadFile(filepath.Join(PartsFolder(name), p.ID.Name()))
+			c, err := readPart(name, p)
 			if err != nil {
 				return err
 			}

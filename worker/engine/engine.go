@@ -15,9 +15,9 @@
 //
 // Search and proof are kept apart on purpose. A search may be wrong: its table is shared by racing
 // threads, and two positions may have one hash. A [Part] is built from the leaf rules upwards by
-// package proof, so it cannot repeat such a mistake. A claim that fails to be proved, or takes far more
-// nodes than its search can have taken, clears the table, since the table is then known to be wrong. Hints
-// of others may have made it so: from then on, what they call solved is searched.
+// package proof, so it cannot repeat such a mistake. If a claim cannot be proved, or its proof takes far more
+// nodes than its search can have taken, the table is wrong and is cleared. False hints may be the cause, so
+// from then on positions that hints call solved are searched.
 //
 // # What is cited
 //
@@ -182,7 +182,7 @@ type Engine struct {
 	hinted uint64        // entries of all hints, as many as each might have had
 	ran    uint64        // nodes of all jobs
 	effort uint64        // nodes that the proofs after the last job may take
-	doubts bool          // a claim could not be proved: what hints call solved need not be
+	doubts bool          // a claim could not be proved, so positions that hints call solved may be open
 
 	builder atomic.Pointer[proof.Builder] // of the part that is being proved
 	writing atomic.Bool                   // it is proved, and being written
@@ -301,16 +301,16 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	return out, nil
 }
 
-// leastEffort is the number of nodes that proofs may always take: about a second. Further ones are for what the
-// engine has searched and its table has forgotten, and for what others have, whose hints it got. A claim that
-// needs more rests on hints that are false.
+// leastEffort is the number of nodes that proofs may always take: about a second. They may take more for positions
+// that the engine has searched and its table has forgotten, and for positions that the makers of its hints have
+// searched. A claim that needs even more rests on false hints.
 const leastEffort = 100_000
 
 var errVain = errors.New("a proof takes far more nodes than the search of its claim")
 
 // doubt drops what the table knows, since a claim that it made could not be proved.
 func (e *Engine) doubt(why error) {
-	e.c.Log.Warn("the table is cleared, and what hints call solved is searched from now on", "error", why)
+	e.c.Log.Warn("the table is cleared; from now on, positions that hints call solved are searched", "error", why)
 	e.table.Clear()
 	e.doubts = true
 }
@@ -355,8 +355,8 @@ func (e *Engine) remember(f proof.Fact) {
 // Facts with the same number of arrows make one part, which cites what is known, the facts of earlier
 // parts among it. A fact that cannot be proved in time, or that is known, is left out. alive, if
 // given, is called from another goroutine once every ProgressPeriod with progress, and never after
-// Prove has returned. It gives up after far more nodes than the search can have been. The only errors are
-// those of writing.
+// Prove has returned. It gives up when it has searched far more nodes than the claims can have needed. The
+// only errors are those of writing.
 func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) (parts []Part, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

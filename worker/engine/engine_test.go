@@ -234,8 +234,8 @@ func TestFalseClaim(t *testing.T) {
 	}
 }
 
-// TestFalseHints: a position that hints falsely call won is given up after some nodes, and from then on its
-// outcome is searched, whatever they say.
+// TestFalseHints: a claim that rests on false hints is given up after some nodes, and from then on positions are
+// searched although hints call them solved.
 func TestFalseHints(t *testing.T) {
 	p := position(t, "5x6") // its proof would take two million nodes
 	liar := engineFor(t, Config{Board: p.Board, Cores: 1, MaxHints: 10})
