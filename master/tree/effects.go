@@ -145,7 +145,7 @@ type Refused struct {
 	// sound search rarely does so.
 	Short bool
 	// Senseless says that the lease is lost because its progress makes no sense, or because it goes on
-	// although it was cancelled: no sound worker does so, unless what it found takes long to upload.
+	// although it was cancelled long ago: no sound worker does so.
 	Senseless bool
 }
 

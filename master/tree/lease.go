@@ -23,6 +23,7 @@ type lease struct {
 	cancelled bool
 	why       CancelReason // with cancelled
 	since     int          // tick, with cancelled
+	defied    defiance
 	split     bool         // cancelled so that its leaf can be split
 	undivided bool         // it has the whole question, since nobody else was there
 	checks    *unchecked   // not nil: the result that it checks
@@ -214,9 +215,21 @@ func (t *Tree) overdue(l *lease) bool {
 // evaded says why a lease without sense is an offence.
 const evaded = "it goes on although it was cancelled"
 
-// disobeys reports whether a lease goes on long after it was cancelled.
-func (t *Tree) disobeys(l *lease) bool {
-	return l.cancelled && t.now-l.since > max(t.cfg.Patience/3, 3)
+// grace is the number of ticks that a worker has to end a lease that was cancelled.
+func (t *Tree) grace() int { return max(t.cfg.Patience/3, 3) }
+
+// late reports whether a lease that was cancelled goes on after its worker's grace.
+func (t *Tree) late(l *lease) bool { return l.cancelled && t.now-l.since > t.grace() }
+
+// defiance counts the ticks in which a worker went on with a lease although its grace was over. Some of them happen
+// to a sound worker whose machine or connection stood still: it reports before it reads, and then gathers for a
+// moment. It does not go on for a second grace.
+type defiance struct{ ticks, last int }
+
+func (d *defiance) note(now int) {
+	if now > d.last {
+		d.ticks, d.last = d.ticks+1, now
+	}
 }
 
 // quickTicks is the number of ticks in which a worker that is at work says something, unless its machine is
@@ -246,7 +259,7 @@ func (t *Tree) evade(l *lease) {
 	if !l.cancelled {
 		t.emit(Cancel{l.worker.name, l.id, t.epoch, CancelOverdue})
 	}
-	l.worker.evaded, l.worker.evadedAt = l.id, t.now
+	l.worker.evaded, l.worker.evadedAt, l.worker.defied = l.id, t.now, defiance{}
 	t.loses(l.worker.party)
 	t.forfeit(l)
 	if n := l.node; t.starving > 1 && n.Matters() && !n.Expanded && !n.Unchecked {
@@ -255,9 +268,12 @@ func (t *Tree) evade(l *lease) {
 	}
 }
 
-// evading reports whether a worker still reports about a lease that was taken away long ago.
+// evading reports whether a worker still reports, again and again, about a lease that was taken away long ago.
 func (t *Tree) evading(w *worker, id LeaseID) bool {
-	if w == nil || w.evaded == 0 || w.evaded != id || t.now-w.evadedAt <= max(t.cfg.Patience/3, 3) {
+	if w == nil || w.evaded == 0 || w.evaded != id || t.now-w.evadedAt <= t.grace() {
+		return false
+	}
+	if w.defied.note(t.now); w.defied.ticks < t.grace() {
 		return false
 	}
 	w.evaded = 0
@@ -296,6 +312,9 @@ func (t *Tree) progress(e Progress) {
 	e.Nodes = l.plausible(e.Nodes)
 	if e.Nodes > l.nodes || e.Activity > l.activity {
 		l.beat, l.worker.beat = t.now, t.now
+		if t.late(l) {
+			l.defied.note(t.now)
+		}
 	}
 	l.nodes = max(l.nodes, e.Nodes)
 	l.activity = max(l.activity, e.Activity)

@@ -21,8 +21,11 @@ func (t *Tree) tick(elsewhere float64) {
 				t.loses(l.worker.party)
 				l.worker.silenced = l
 				t.lose(l) // takes it out of t.running
-			case t.disobeys(l):
+			case l.defied.ticks >= t.grace():
 				t.abandon(l, evaded)
+			case l.cancelled && t.now-l.since > 2*t.grace(): // nobody knows why
+				t.loses(l.worker.party)
+				t.forfeit(l)
 			case t.evades(l):
 				t.evade(l)
 			default:

@@ -26,6 +26,7 @@ type worker struct {
 	silenced *lease  // the last one that was lost because it was silent; nil: none
 	evaded   LeaseID // the last lease that was taken away at once; 0: none
 	evadedAt int     // tick
+	defied   defiance
 }
 
 func (t *Tree) joined(e Joined) {
