@@ -12,20 +12,21 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/proof"
 )
 
 // answerMessage writes an answer of the loop to a worker.
 func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 	switch a := a.(type) {
 	case loop.Lease:
-		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{
-			Id: uint64(a.ID), Epoch: a.Epoch, Key: farmv1.WriteKey(a.Key), Parent: farmv1.WriteParent(a.Parent),
-			BudgetNodes: a.Budget, Campaign: campaignMessage(a.Campaign, false), Hints: a.Hints,
-			Facts: factMessages(a.Facts)}}}
+		l := &farmv1.Lease{Id: uint64(a.ID), Epoch: a.Epoch, Key: farmv1.WriteKey(a.Key),
+			Parent: farmv1.WriteParent(a.Parent), BudgetNodes: a.Budget, Campaign: campaignMessage(a.Campaign, false),
+			Hints: a.Hints}
+		farmv1.CarryFacts(l, a.Facts)
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: l}}
 	case loop.News:
-		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Campaign: a.Campaign,
-			Facts: factMessages(a.Facts)}}}
+		n := &farmv1.News{Campaign: a.Campaign}
+		farmv1.CarryFacts(n, a.Facts)
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: n}}
 	case loop.Cancel:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
 			Lease: uint64(a.Lease), Reason: a.Reason.String(), Campaign: a.Campaign}}}
@@ -43,15 +44,6 @@ func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{Reason: a.Why}}}
 	}
 	panic("an answer of no known kind")
-}
-
-// factMessages writes facts for a worker, which has no use for the names of certificates.
-func factMessages(list []proof.Fact) []*farmv1.Fact {
-	plain := slices.Clone(list)
-	for i := range plain {
-		plain[i].Certificate = proof.ID{}
-	}
-	return farmv1.WriteFacts(plain)
 }
 
 // campaignMessage describes a campaign to workers and operators.

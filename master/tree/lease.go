@@ -24,9 +24,9 @@ type lease struct {
 	why       CancelReason // with cancelled
 	since     int          // tick, with cancelled
 	defied    defiance
-	split     bool         // cancelled so that its leaf can be split
-	undivided bool         // it has the whole question, since nobody else was there
-	checks    *unchecked   // not nil: the result that it checks
+	split     bool       // cancelled so that its leaf can be split
+	undivided bool       // it has the whole question, since nobody else was there
+	checks    *unchecked // not nil: the result that it checks
 }
 
 // begun reports whether the worker has reported anything about the lease.

@@ -14,6 +14,7 @@ import (
 	"cmp"
 	"container/heap"
 	"fmt"
+	"slices"
 
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
@@ -26,10 +27,11 @@ type List struct {
 	size   int
 	gen    uint64
 	byKey  map[amazons.Key]*entry
-	fewest entries  // as a heap, the fact with the fewest nodes on top
-	slots  []*entry // by slot
-	sights []sight  // by slot
-	fresh  []place  // of facts added since the last Settle, at most size; some may have gone since
+	fewest entries      // as a heap, the fact with the fewest nodes on top
+	slots  []*entry     // by slot
+	sights []sight      // by slot
+	fresh  []place      // of facts added since the last Settle, at most size; some may have gone since
+	picked []proof.Fact // by the last Pick; its memory is used again
 }
 
 // Known is what one worker knows of a list: by slot, the generation of the fact there.
@@ -108,8 +110,8 @@ func (l *List) Mark(known *Known, k amazons.Key) {
 }
 
 func (k *Known) mark(e *entry) {
-	for len(*k) <= e.slot {
-		*k = append(*k, 0)
+	if more := e.slot + 1 - len(*k); more > 0 {
+		*k = append(*k, make(Known, more)...)
 	}
 	(*k)[e.slot] = e.gen
 }
@@ -124,7 +126,8 @@ func (k Known) at(slot int) uint64 {
 
 // Pick returns at most limit facts that a worker lacks and that may lie below k, and marks them as known. If
 // there are more, it gets them with its next leases.
-func (l *List) Pick(known *Known, k amazons.Key, limit int) (out []proof.Fact) {
+func (l *List) Pick(known *Known, k amazons.Key, limit int) []proof.Fact {
+	out := l.picked[:0]
 	below := reach.Below(l.board, k)
 	for slot := 0; slot < len(l.slots) && len(out) < limit; slot++ {
 		if e := l.lacked(slot, *known, &below, k); e != nil {
@@ -132,7 +135,8 @@ func (l *List) Pick(known *Known, k amazons.Key, limit int) (out []proof.Fact) {
 			known.mark(e)
 		}
 	}
-	return out
+	l.picked = out
+	return slices.Clone(out)
 }
 
 // Fresh appends to out, up to a length of limit, the facts added since the last Settle that a worker

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
 // ErrMalformed is wrapped by all errors about a message whose parts cannot be read. The sender has
@@ -69,20 +73,33 @@ func ReadKey(b amazons.Board, p []byte) (amazons.Key, amazons.State, error) {
 	return k, s, nil
 }
 
-// WriteFacts writes facts. The receiver of a fact without a certificate has to trust the sender. A master
-// sends thousands of facts a second, so all of a list share their memory.
-func WriteFacts(list []proof.Fact) []*Fact {
-	out, facts := make([]*Fact, len(list)), make([]Fact, len(list))
-	data := make([]byte, 0, len(list)*amazons.KeyBytes)
-	write := func(p []byte) []byte {
-		data = append(data, p...)
-		return data[len(data)-len(p) : len(data) : len(data)]
+// CarryFacts adds facts to a Lease or News, without the names of their certificates, for which workers have no
+// use. A master sends up to a million facts a second, so they are added as the bytes that they are on the wire:
+// GetFacts finds none of them in the message that is sent, and all in the one that arrives.
+func CarryFacts(m proto.Message, list []proof.Fact) {
+	to := m.ProtoReflect()
+	field := to.Descriptor().Fields().ByName("facts").Number()
+	out, fact := slices.Grow([]byte(to.GetUnknown()), len(list)*32), []byte(nil) // most facts take fewer bytes
+	for _, f := range list {
+		key := f.Key.Bytes()
+		fact = protowire.AppendBytes(protowire.AppendTag(fact[:0], 1, protowire.BytesType), key[:])
+		fact = protowire.AppendTag(fact, 2, protowire.VarintType)
+		fact = protowire.AppendVarint(fact, uint64(WriteVerdict(f.Verdict)))
+		if f.Nodes > 0 {
+			fact = protowire.AppendVarint(protowire.AppendTag(fact, 3, protowire.VarintType), f.Nodes)
+		}
+		out = protowire.AppendBytes(protowire.AppendTag(out, field, protowire.BytesType), fact)
 	}
+	to.SetUnknown(out)
+}
+
+// WriteFacts writes facts. The receiver of a fact without a certificate has to trust the sender.
+func WriteFacts(list []proof.Fact) []*Fact {
+	out := make([]*Fact, len(list))
 	for i, f := range list {
-		out[i] = &facts[i]
-		out[i].Key, out[i].Verdict, out[i].Nodes = write(WriteKey(f.Key)), WriteVerdict(f.Verdict), f.Nodes
+		out[i] = &Fact{Key: WriteKey(f.Key), Verdict: WriteVerdict(f.Verdict), Nodes: f.Nodes}
 		if f.Certificate != (proof.ID{}) {
-			out[i].CertificateSha256 = write(f.Certificate[:])
+			out[i].CertificateSha256 = f.Certificate[:]
 		}
 	}
 	return out

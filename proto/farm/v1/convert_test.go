@@ -1,0 +1,59 @@
+package farmv1
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// TestCarryFacts compares the bytes of facts that are carried with those of the message that holds them.
+func TestCarryFacts(t *testing.T) {
+	key := amazons.Key{A: 0x123456789abcdef, B: math.MaxUint64}
+	list := []proof.Fact{{Key: key, Verdict: eval.Won, Nodes: math.MaxUint64}, {Key: key, Verdict: eval.Lost},
+		{Key: key, Verdict: eval.Lost, Nodes: 300}}
+	for _, facts := range [][]proof.Fact{nil, list[:1], list} {
+		want, err := proto.Marshal(&News{Campaign: 7, Facts: WriteFacts(facts)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		carried := &News{Campaign: 7}
+		CarryFacts(carried, facts)
+		got, err := proto.Marshal(carried)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrived := &News{}
+		if err := proto.Unmarshal(got, arrived); err != nil {
+			t.Fatal(err)
+		}
+		again, err := proto.MarshalOptions{Deterministic: true}.Marshal(arrived)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) || !bytes.Equal(again, want) || len(arrived.GetFacts()) != len(facts) {
+			t.Errorf("%d facts: %x arrive as %x, want %x", len(facts), got, again, want)
+		}
+	}
+}
+
+// BenchmarkCarryFacts writes 256 facts as a master does for a worker.
+func BenchmarkCarryFacts(b *testing.B) {
+	list := make([]proof.Fact, 256)
+	for i := range list {
+		list[i] = proof.Fact{Verdict: eval.Won, Nodes: 1000}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		n := &News{}
+		CarryFacts(n, list)
+		if _, err := proto.Marshal(n); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
