@@ -63,7 +63,7 @@ func BenchmarkEntries5x5(b *testing.B) {
 		e := entry{p, moves[rng.IntN(len(moves))]}
 		after := p.play(e.move)
 		replies := v.allMoves(after)
-		if len(replies) < 40 || len(replies) > 80 || v.lostByCount(v.canonical(after)) {
+		if len(replies) < 40 || len(replies) > 80 || v.losing(v.canonical(after), 2) != 0 {
 			continue
 		}
 		for _, m := range replies {

@@ -18,7 +18,7 @@ type board struct {
 	notFirst   uint64        // all squares but those of file A
 	notLast    uint64        // all squares but those of the last file
 	neighbours [64]uint64    // the squares that touch a square, diagonally too
-	rays       [8][64]uint64 // the squares from a square to the edge; directions 0..3 go up in number, 4..7 down
+	rays       [8][64]uint64 // from a square to the edge; directions 0..3 go up in number, d+4 back from d
 
 	symmetries int           // 4, or 8 on a square board; number 0 is the identity
 	image      [8][64]uint64 // image[s][i] is the bit of the square to which symmetry s takes square i
@@ -104,26 +104,19 @@ func newBoard(width, height int) *board {
 }
 
 // queenLines returns the squares that a queen (or an arrow) on square from reaches over squares
-// that are not occupied.
+// that are not occupied. On each of the four lines through the square these lie between the nearest
+// occupied square with a higher number and the nearest with a lower one.
 func (b *board) queenLines(from int, occupied uint64) uint64 {
 	var reached uint64
 	for d := range 4 {
-		ray := b.rays[d][from&63]
-		if hit := ray & occupied; hit != 0 {
-			first := bits.TrailingZeros64(hit)
-			ray &^= b.rays[d][first&63] | 1<<(first&63)
-		}
-		reached |= ray
+		up, down := b.rays[d][from&63], b.rays[d+4][from&63]
+		above := up & occupied
+		above &= -above // the nearest above, 0: none
+		below := 63 - bits.LeadingZeros64(down&occupied|1)
+		// The difference of two powers of two has all bits from the smaller one to below the larger one.
+		reached |= (up | down) & (above - 1<<(below&63))
 	}
-	for d := 4; d < 8; d++ {
-		ray := b.rays[d][from&63]
-		if hit := ray & occupied; hit != 0 {
-			first := 63 - bits.LeadingZeros64(hit)
-			ray &^= b.rays[d][first&63] | 1<<(first&63)
-		}
-		reached |= ray
-	}
-	return reached
+	return reached &^ occupied
 }
 
 // grow returns x together with all squares that touch a square of x.

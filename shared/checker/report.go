@@ -55,6 +55,18 @@ func (c *Counts) add(d Counts) {
 	c.LeafRule3 += d.LeafRule3
 }
 
+// leaf counts a position that a leaf rule decided; 0 is none.
+func (c *Counts) leaf(rule int) {
+	switch rule {
+	case 1:
+		c.LeafRule1++
+	case 2:
+		c.LeafRule2++
+	case 3:
+		c.LeafRule3++
+	}
+}
+
 // Report is what a successful check found. All of it but Workers and Seconds depends only on the
 // files and on the Options that choose rules and parts.
 type Report struct {

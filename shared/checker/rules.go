@@ -35,12 +35,41 @@ func (b *board) verdict(p position, rules int) Verdict {
 	switch {
 	case b.stuck(p):
 		return Lost
-	case rules >= 2 && b.wonByCount(p), rules >= 3 && b.winsSum(p.own(), p.opponent(), p, true):
+	case b.winning(p, rules) != 0:
 		return Won
-	case rules >= 2 && b.lostByCount(p), rules >= 3 && b.winsSum(p.opponent(), p.own(), p, false):
+	case b.losing(p, rules) != 0:
 		return Lost
 	}
 	return Open
+}
+
+// winning returns the number of the first leaf rule by which the side to move wins, 0 if it is none of those
+// allowed.
+func (b *board) winning(p position, rules int) int {
+	if rules < 2 {
+		return 0
+	}
+	switch c, t := b.split(p.opponent(), p); {
+	case b.wonByCount(p, c, t):
+		return 2
+	case rules >= 3 && b.winsSum(p.own(), p.opponent(), c, t, true):
+		return 3
+	}
+	return 0
+}
+
+// losing is winning for the other side, of a position in which the side to move is not stuck.
+func (b *board) losing(p position, rules int) int {
+	if rules < 2 {
+		return 0
+	}
+	switch c, t := b.split(p.own(), p); {
+	case b.lostByCount(p, c, t):
+		return 2
+	case rules >= 3 && b.winsSum(p.opponent(), p.own(), c, t, false):
+		return 3
+	}
+	return 0
 }
 
 // stuck is leaf rule 1: the side to move has no legal move. A queen has a move exactly if a square
@@ -55,8 +84,7 @@ func (b *board) stuck(p position) bool { return b.grow(p.own())&^p.occupied() ==
 // square number.
 
 // lostByCount is case 2c: O is to move, and P has a plod for each move of O.
-func (b *board) lostByCount(p position) bool {
-	c, t := b.split(p.own(), p)
+func (b *board) lostByCount(p position, c, t uint64) bool {
 	n := bits.OnesCount64(c)
 	return n <= bits.OnesCount64(t) && b.walks(p.opponent(), c, t, n)
 }
@@ -64,8 +92,7 @@ func (b *board) lostByCount(p position) bool {
 // wonByCount is cases 2a and 2b: P is to move. In 2a it has one plod more than O has moves. In 2b
 // one of its queens that touches c steps into c and shoots back first: a move made, and a square of
 // c taken; the others plod.
-func (b *board) wonByCount(p position) bool {
-	c, t := b.split(p.opponent(), p)
+func (b *board) wonByCount(p position, c, t uint64) bool {
 	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
 	if n <= room-1 && b.walks(p.own(), c, t, n+1) { // 2a
 		return true

@@ -13,8 +13,7 @@ type area struct {
 }
 
 // winsSum reports whether the side P with the queens mine wins by rule 3. P is to move if it begins.
-func (b *board) winsSum(mine, theirs uint64, p position, begins bool) bool {
-	c, t := b.split(theirs, p)
+func (b *board) winsSum(mine, theirs, c, t uint64, begins bool) bool {
 	touching := mine & b.grow(c)
 	first := 0
 	if begins {
@@ -43,7 +42,14 @@ func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
 	// that a queen could join are one area. In each of them O has at most a move a square, which
 	// counts against P. A safe move is worth two: P makes one, and the square that it takes is one
 	// that O no longer has.
-	var areas [64]area
+	first := 0
+	if begins {
+		first = 1
+	}
+	if plods+2*bits.OnesCount64(free)+first < bits.OnesCount64(c) {
+		return false // not even with a safe move for each queen
+	}
+	var areas [16]area // of the four squares of a block of two by two, no two are in different areas
 	n, total := 0, plods
 	for rest := c; rest != 0; n++ {
 		squares := b.flood(rest&-rest, c|theirs|free) | rest&-rest
@@ -87,24 +93,29 @@ func (b *board) keepsSafe(a area) bool {
 }
 
 // safe reports whether P has a safe move: after each move of O in the area, a queen of mine still
-// touches a square of it. A move of O takes two squares at most, so three are enough. Otherwise it
-// plays every move of O.
+// touches an empty square of it. A move of O takes two squares, that of its queen and that of its arrow, and opens
+// the one that the queen leaves.
 func (b *board) safe(mine, theirs, empty uint64) bool {
 	near := b.grow(mine)
 	if n := bits.OnesCount64(near & empty); n == 0 || n > 2 {
 		return n > 2
 	}
-	occupied := b.full &^ empty
 	for q := theirs; q != 0; q &= q - 1 {
-		from := bits.TrailingZeros64(q)
-		without := occupied &^ (1 << from)
-		for tos := b.queenLines(from, occupied); tos != 0; tos &= tos - 1 {
-			to := tos & -tos
-			left := near & (empty | 1<<from) &^ to
-			for arrows := b.queenLines(bits.TrailingZeros64(to), without|to); arrows != 0; arrows &= arrows - 1 {
-				if left&^(arrows&-arrows) == 0 {
-					return false
-				}
+		to := b.queenLines(bits.TrailingZeros64(q), b.full&^empty)
+		open := empty | q&-q
+		left := near & open // what O has to take
+		for arrows := left; arrows != 0; arrows &= arrows - 1 {
+			arrow := arrows & -arrows
+			rest := left &^ arrow
+			if rest&(rest-1) != 0 || rest&^to != 0 {
+				continue // while the arrow takes that square, the queen cannot take the rest
+			}
+			if rest == 0 && to&arrow != 0 {
+				return false // the queen takes it, and shoots back
+			}
+			from := to & b.queenLines(bits.TrailingZeros64(arrow), b.full&^open) // where the arrow may come from
+			if rest == 0 && from != 0 || rest&from != 0 {
+				return false
 			}
 		}
 	}

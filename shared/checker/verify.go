@@ -107,15 +107,9 @@ func (v *verifier) won(p position, t *table) bool {
 
 // wonByLeaf looks at rules 2 and 3: rule 1 wins nothing for the side to move.
 func (v *verifier) wonByLeaf(p position) bool {
-	switch {
-	case v.rules >= 2 && v.wonByCount(p):
-		v.counts.LeafRule2++
-	case v.rules >= 3 && v.winsSum(p.own(), p.opponent(), p, true):
-		v.counts.LeafRule3++
-	default:
-		return false
-	}
-	return true
+	rule := v.winning(p, v.rules)
+	v.counts.leaf(rule)
+	return rule != 0
 }
 
 // firstUnproved returns the number of the first of the replies that is neither in t nor won by a
@@ -143,18 +137,16 @@ func (v *verifier) firstUnproved(replies []reply, t *table) int {
 // only: mostly one.
 func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 	if v.stuck(p) {
-		v.counts.LeafRule1++
+		v.counts.leaf(1)
 		return move{}, true
 	}
-	switch c := v.canonical(p); {
-	case cited.has(c):
+	c := v.canonical(p)
+	if cited.has(c) {
 		v.counts.Lookups++
 		return move{}, true
-	case v.rules >= 2 && v.lostByCount(c):
-		v.counts.LeafRule2++
-		return move{}, true
-	case v.rules >= 3 && v.winsSum(c.opponent(), c.own(), c, false):
-		v.counts.LeafRule3++
+	}
+	if rule := v.losing(c, v.rules); rule != 0 {
+		v.counts.leaf(rule)
 		return move{}, true
 	}
 	var others, mine [8]uint64 // images of the words of p: p.b becomes a, and p.a becomes b
