@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 )
 
@@ -156,7 +158,13 @@ type keeper struct{ farm *Farm }
 // The store comes first: if this process ends right after, the next start finds the campaign there and
 // begins it.
 func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
-	about, err := k.farm.store.AddCampaign(aboutOf(asked, k.farm.options.Services.Build))
+	about := aboutOf(asked, k.farm.options.Services.Build)
+	about.Name = cmp.Or(about.Name, store.FreeName(k.farm.store.Campaigns(), about.Board))
+	place := ProofFileOf(k.farm.options.StoreFile, about)
+	if err := mayReplace(place, asked.Root, asked.FirstMoves, false); err != nil {
+		return loop.Campaign{}, cli.Usagef("%w, or give the campaign another name", err)
+	}
+	about, err := k.farm.store.AddCampaign(about)
 	if err != nil {
 		return loop.Campaign{}, err
 	}

@@ -145,7 +145,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		return c.conclusion(), nil
 	}
 	if err := c.mayReplace(); err != nil { // somebody may have put a file there since Open
-		return loop.Conclusion{}, err
+		return loop.Conclusion{}, fmt.Errorf("%w, and start the master again", err)
 	}
 	// From here on each phase is reported: on a large board it takes longer than people wait
 	// without a word.
@@ -411,8 +411,7 @@ func (c *campaign) openParts(p *proofParts) (parts []assemble.Part, err error) {
 // unchanged reports whether a certificate's file is there with the bytes that were checked.
 // Of a proof in parts it reads the manifest alone: a part that was removed since is not missed.
 func (c *campaign) unchanged(known store.CertificateFile) bool {
-	asked, err := filepath.Abs(c.proofFile)
-	if err != nil || asked != known.Path {
+	if absolute(c.proofFile) != known.Path {
 		return false
 	}
 	_, sum, err := disk.SHA256(known.Path)
@@ -435,12 +434,24 @@ func (c *campaign) give(draft, sum string, rename func(from, to string) error) e
 	return nil
 }
 
-// mayReplace returns an error unless the certificate may take the place of what lies there: nothing, a certificate
-// about the root or the positions after its first moves, or a damaged certificate where this campaign had put its own.
+// mayReplace returns an error unless the certificate may take the place of what lies there.
 func (c *campaign) mayReplace() error {
-	path, err := filepath.Abs(c.proofFile)
-	if _, missing := os.Lstat(path); err != nil || errors.Is(missing, fs.ErrNotExist) {
-		return err
+	own := c.known != nil && c.known.Certificate.Path == absolute(c.proofFile)
+	return mayReplace(c.proofFile, c.root, c.firstMoves, own)
+}
+
+// absolute returns a path from the root of the file system, "" where there is none.
+func absolute(path string) string {
+	path, _ = filepath.Abs(path)
+	return path
+}
+
+// mayReplace returns an error unless the certificate of a question may take the place of what lies there: nothing, a
+// certificate about the root or the positions after its first moves, or a damaged certificate where this campaign had
+// put its own.
+func mayReplace(path string, root amazons.Position, firstMoves []amazons.Move, own bool) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	m, err := proof.ReadManifest(path)
 	if f, openErr := disk.Open(path); errors.Is(err, proof.ErrNotCertificate) && openErr == nil { // perhaps one file
@@ -451,17 +462,16 @@ func (c *campaign) mayReplace() error {
 	}
 	damaged := errors.Is(err, proof.ErrTruncated) || errors.Is(err, proof.ErrChecksum) ||
 		errors.Is(err, proof.ErrCorrupt)
-	if damaged && c.known != nil && path == c.known.Certificate.Path {
+	if damaged && own {
 		return nil
 	}
-	asked := []string{c.root.String()}
-	for _, move := range c.firstMoves {
-		asked = append(asked, c.root.After(move).String())
+	asked := []string{root.String()}
+	for _, move := range firstMoves {
+		asked = append(asked, root.After(move).String())
 	}
 	other := func(r proof.Root) bool { return !slices.Contains(asked, r.Position(m.Board).String()) }
-	if err != nil || m.Board != c.root.Board || slices.ContainsFunc(m.Roots, other) {
-		return cli.Usagef("%s is there and is no certificate of %s: move it, or name another place with --proof",
-			c.proofFile, c.about.Name)
+	if err != nil || m.Board != root.Board || slices.ContainsFunc(m.Roots, other) {
+		return fmt.Errorf("%s is there and is no certificate of this campaign of %v: move it", path, root.Board)
 	}
 	return nil
 }

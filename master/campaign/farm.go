@@ -168,6 +168,9 @@ func Open(o Options) (_ *Farm, err error) {
 	// in a path.
 	s, err := store.Open(o.StoreFile, o.Store)
 	if errors.Is(err, store.ErrMissing) && given {
+		if err := mayReplace(o.ProofFile, o.Root, o.FirstMoves, false); err != nil {
+			return nil, cli.Usagef("%w, or name another place with --proof", err)
+		}
 		s, err = store.Create(o.StoreFile, asked, o.Store)
 		f.Created = err == nil
 	}
@@ -208,8 +211,10 @@ func Open(o Options) (_ *Farm, err error) {
 	for _, about := range all {
 		if c, err := f.add(about); err != nil {
 			return nil, err
-		} else if err := c.mayReplace(); err != nil {
-			return nil, err
+		} else if err := c.mayReplace(); err != nil && about.Number == 1 {
+			return nil, cli.Usagef("%w, or name another place with --proof", err)
+		} else if err != nil {
+			return nil, cli.Usagef("%w", err)
 		}
 	}
 	if err := f.heal(); err != nil {

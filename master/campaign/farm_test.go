@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -526,6 +527,31 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 	if _, err := Open(o); !errors.Is(err, cli.ErrUsage) {
 		t.Errorf("a text lies in place of its own certificate: %v", err)
 	}
+	// Where the place is taken nothing is begun: no store is made, and no campaign is added.
+	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "b.db"),
+		Services: rpc.Config{Build: agent.Build()}}
+	if err := os.WriteFile(ProofFile(o.StoreFile), []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(o)
+	if _, missing := os.Stat(o.StoreFile); !errors.Is(err, cli.ErrUsage) || !errors.Is(missing, fs.ErrNotExist) {
+		t.Errorf("a text lies in the place of a certificate: %v; its store: %v", err, missing)
+	}
+	if err := os.Rename(ProofFile(o.StoreFile), filepath.Join(filepath.Dir(o.StoreFile), "b-4x5.proof")); err != nil {
+		t.Fatal(err)
+	}
+	b, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (keeper{b}).Add(loop.Asked{Root: position(t, "4x5")}); !errors.Is(err, cli.ErrUsage) ||
+		len(b.store.Campaigns()) != 1 {
+		t.Errorf("a text lies in the place of an added campaign's certificate: %v", err)
+	}
+	if _, err := (keeper{b}).Add(loop.Asked{Root: position(t, "4x5"), Name: "other"}); err != nil {
+		t.Error(err)
+	}
+	b.Close()
 	// A file that came while the campaign ran stays too. Once it is gone, the campaign ends.
 	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "c.db"),
 		Services: rpc.Config{Build: agent.Build()}}
@@ -537,7 +563,7 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = f.RunEmbedded(t.Context(), nil, []agent.Config{{Cores: 1, TableBytes: 4 << 20}})
-	if f.Close(); !errors.Is(err, cli.ErrUsage) {
+	if f.Close(); err == nil || errors.Is(err, cli.ErrUsage) || !strings.Contains(err.Error(), "move it, and start") {
 		t.Errorf("a file that came meanwhile: %v", err)
 	}
 	if is, _ := os.ReadFile(ProofFile(o.StoreFile)); string(is) != "precious" {

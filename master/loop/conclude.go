@@ -110,6 +110,6 @@ func (l *Loop) stop(c *campaign, err error) {
 	if c.stopped != nil {
 		return
 	}
-	c.stopped, c.state, c.why = err, StateStopped, err.Error()
+	c.stopped, c.state, c.why, c.phase = err, StateStopped, err.Error(), Phase{}
 	l.cfg.Log.Error("campaign stopped", "campaign", c.Name, "error", err)
 }

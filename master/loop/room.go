@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // A disk without room must not end a campaign that took weeks. While there is none (Store.Room says
-// so at a tick, or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
+// so at a tick, a part is refused, or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
 // be written wait: results and facts, in the order in which they came, and their workers are told why
 // with each tick. The ticks of the trees stand still, so that no lease expires because its worker's
 // result waits. What the trees have been stepped for already stays pending. Once there is room, the
@@ -27,6 +28,17 @@ func (l *Loop) halt(why error) {
 	l.full = why
 	l.pauses()
 	l.tellWaiting()
+}
+
+// Crowded halts the campaigns because there is no room for a part of so many bytes, until there is. Otherwise each
+// worker that has such a part would wait by itself, and nobody would hear of it.
+func (l *Loop) Crowded(ctx context.Context, part int64, why error) {
+	_ = l.do(ctx, func() {
+		if !l.allOver() {
+			l.wanted = max(l.wanted, part)
+			l.halt(why)
+		}
+	})
 }
 
 // lookForRoom halts or goes on, and returns the messages that have waited. Errors are about the store.
@@ -51,7 +63,7 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 		l.tellWaiting()
 		return nil, nil
 	}
-	if err := l.store.Room(spareBytes); err != nil {
+	if err := l.store.Room(max(spareBytes, l.wanted)); err != nil {
 		l.halt(err)
 		return nil, nil
 	}
@@ -64,7 +76,7 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 		}
 	}
 	l.cfg.Log.Warn("there is room again: the campaign goes on")
-	l.full = nil
+	l.full, l.wanted = nil, 0
 	l.pauses()
 	for _, c := range l.campaigns() {
 		if c.homeless {

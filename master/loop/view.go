@@ -96,6 +96,8 @@ func (l *Loop) explain(c *campaign, v *View) {
 		v.State, v.Why = StatePaused, "an operator paused this campaign"
 	case v.Connected == 0:
 		v.Why = "no worker is connected"
+	case v.Tree.Leased == 0 && v.Phase.Name != "":
+		v.Why = "the workers gather and deliver evidence for leases that are over"
 	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason && len(l.campaigns()) > 1:
 		v.Why = "the workers are with other campaigns"
 	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason:
@@ -130,12 +132,12 @@ func (l *Loop) lookOut(c *campaign, v *View) {
 }
 
 // phaseOf is what the workers of a campaign do. They search while one of them does; otherwise they work on
-// their evidence, and what they have of it counts together.
+// their evidence, also after a lease was lost, and what they have of it counts together.
 func (l *Loop) phaseOf(workers []tree.WorkerStatus) (p Phase) {
 	for _, w := range workers {
 		s := l.crew.byName[w.Name]
 		switch {
-		case s == nil || len(w.Leases) == 0:
+		case s == nil || len(w.Leases) == 0 && s.phase.Name == "":
 		case s.phase.Name == "":
 			return Phase{Name: PhaseSearching}
 		case p.Name == "" || p.Name == s.phase.Name:

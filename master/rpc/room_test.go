@@ -141,6 +141,40 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// TestNoRoomForPart: where there is room for commits but not for a part, the farm waits for that.
+func TestNoRoomForPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		b := start(t, s, nil)
+		w := b.worker("w")
+		l := w.lease()
+		part := certificate(claim(b.root, eval.Won))
+		spare := func(bytes int) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.spare = int64(bytes)
+		}
+		spare(len(part) - 1)
+		_, err := w.upload(part)
+		wantCode(t, err, codes.ResourceExhausted, "3 MiB left")
+		if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") {
+			t.Errorf("without room for a part: %s (%s)", r.GetState(), r.GetWhy())
+		}
+		time.Sleep(200 * time.Second)
+		if r := b.status(); r.GetState() != loop.StatePaused || r.GetLeased() != 1 {
+			t.Errorf("without room for a part: %s (%s), %d leased", r.GetState(), r.GetWhy(), r.GetLeased())
+		}
+		spare(0)
+		time.Sleep(2 * time.Second)
+		if _, err := w.upload(part); err != nil {
+			t.Error(err)
+		}
+		w.send(result(1, l, 0))
+		w.until(func(m *farmv1.WorkResponse) bool { return m.GetAck() != nil })
+		b.kill()
+	})
+}
+
 func (s *memory) commitsDone() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,6 +53,7 @@ type memory struct {
 	fail         error
 	hints        map[amazons.Key][]byte
 	room         error // not nil: there is none
+	spare        int64 // not 0: there is room for so many bytes, no more
 	fullAfter    int   // not 0: so many commits until the disk is full
 	keepNone     bool  // no room for hints
 	copy         func(w io.Writer) error
@@ -115,9 +116,12 @@ func (s *memory) Release(p trust.Party) error {
 }
 
 // Room says what the test wants.
-func (s *memory) Room(int64) error {
+func (s *memory) Room(more int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.room == nil && s.spare > 0 && more > s.spare {
+		return errFull
+	}
 	return s.room
 }
 

@@ -161,9 +161,6 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	default:
 		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", cap(place.taken))
 	}
-	if err := store.Room(int64(size)); err != nil {
-		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
-	}
 	if err := s.Ledger.Take(int64(size)); err != nil {
 		f.loop.Offend(stream.Context(), s, trust.Unasked, err)
 		return status.Error(codes.InvalidArgument, err.Error())
@@ -174,6 +171,11 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 			s.Ledger.Give(int64(size))
 		}
 	}()
+	// The ledger bounds for which parts a worker can have the farm wait.
+	if err := store.Room(int64(size)); err != nil {
+		f.loop.Crowded(stream.Context(), int64(size), err)
+		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
+	}
 	held := int64(0)
 	defer func() { _ = f.uploads.hold(s, -held) }()
 	data, err := f.receiveCertificate(stream, s, first, &held)

@@ -78,6 +78,19 @@ func (s *Store) PoolOf(number uint32) uint32 {
 	return c.Pool
 }
 
+func named(all []Campaign, name string) bool {
+	return slices.ContainsFunc(all, func(c Campaign) bool { return c.Name == name })
+}
+
+// FreeName returns the name that a campaign of a board gets beside others if it is given none.
+func FreeName(all []Campaign, board string) string {
+	name := board
+	for i := 2; named(all, name); i++ {
+		name = fmt.Sprintf("%s-%d", board, i)
+	}
+	return name
+}
+
 // AddCampaign adds a campaign to the pool of its board and kind of proof, and returns it with its
 // number. An empty name becomes the name of the board, with a number if that is taken. Errors:
 // ErrCampaign (malformed), ErrTaken, ErrTooLarge (more than Options.MaxCampaigns), and as of Commit.
@@ -105,9 +118,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			}
 			c.Number = uint32(len(all) + 1)
 			c.Pool = c.Number
-			taken := map[string]bool{}
 			for _, o := range all {
-				taken[o.Name] = true
 				if o.Same(c) == nil {
 					return fmt.Errorf("%w: %s asks the same question", ErrTaken, o.Name)
 				}
@@ -116,11 +127,8 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 				}
 			}
 			if c.Name == "" {
-				c.Name = c.Board
-				for i := 2; taken[c.Name]; i++ {
-					c.Name = fmt.Sprintf("%s-%d", c.Board, i)
-				}
-			} else if taken[c.Name] {
+				c.Name = FreeName(all, c.Board)
+			} else if named(all, c.Name) {
 				return fmt.Errorf("%w: %s; give another name", ErrTaken, c.Name)
 			}
 			value, err = record.EncodeJSON(record.Of(record.KeyCampaign, c.Number), c)
