@@ -89,8 +89,9 @@ type Report struct {
 // PartsReport says which parts of a proof were checked.
 type PartsReport struct {
 	Total     int64  `json:"total"`            // parts of the proof
+	Folder    string `json:"folder,omitempty"` // of the parts; empty: a manifest that is not a file has none
 	Checked   int64  `json:"checked"`          // parts that hold, by this run or by its states
-	Before    int64  `json:"before,omitempty"` // of these, by its states
+	Before    int64  `json:"before,omitempty"` // of these, by its states, which are believed
 	Absent    int64  `json:"absent,omitempty"` // parts that were to be checked and whose files are not there
 	Positions int64  `json:"positions"`        // of all parts
 	Sample    string `json:"sample,omitempty"` // the share that was to be checked, such as 1%
@@ -111,8 +112,12 @@ func (r *Report) Missing() error {
 	if r.Parts == nil || r.Parts.Absent == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d parts are not in the folder of the parts; fetch them from where they lie, or, of "+
-		"those that are kept as digests only, prove their roots again", ErrAbsent, r.Parts.Absent, r.Parts.Total)
+	where := "in the folder " + r.Parts.Folder
+	if r.Parts.Folder == "" {
+		where = "there, as a manifest that is not a file has no folder"
+	}
+	return fmt.Errorf("%w: %d of %d parts are not %s; fetch them from where they lie, or, of "+
+		"those that are kept as digests only, prove their roots again", ErrAbsent, r.Parts.Absent, r.Parts.Total, where)
 }
 
 // String says in a few lines what was checked and what it proves. It names every root.
@@ -120,17 +125,21 @@ func (r *Report) String() string {
 	var s strings.Builder
 	switch p := r.Parts; {
 	case p != nil && r.Complete():
-		fmt.Fprintf(&s, "valid proof for %dx%d: %d positions in %d parts, %d bytes\n", r.Width, r.Height, p.Positions,
-			p.Total, r.Bytes)
+		given := ""
+		if p.Before > 0 {
+			given = ", if the state is true"
+		}
+		fmt.Fprintf(&s, "valid proof for %dx%d%s: %s in %s, %d bytes\n", r.Width, r.Height, given,
+			count(p.Positions, "position", "positions"), count(p.Total, "part", "parts"), r.Bytes)
 	case p != nil:
-		fmt.Fprintf(&s, "no fault in %d of the %d parts of a proof for %dx%d: nothing is proved before all hold\n",
-			p.Checked, p.Total, r.Width, r.Height)
+		fmt.Fprintf(&s, "no fault in %d of %s of a proof for %dx%d: nothing is proved before all hold\n",
+			p.Checked, count(p.Total, "part", "parts"), r.Width, r.Height)
 	case r.Citations > 0:
-		fmt.Fprintf(&s, "valid part for %dx%d: %d entries, %d bytes; it holds if %d cited positions are as claimed\n",
-			r.Width, r.Height, r.Entries, r.Bytes, r.Citations)
+		fmt.Fprintf(&s, "valid part for %dx%d: %s, %d bytes; it holds if %s as claimed\n", r.Width, r.Height,
+			count(r.Entries, "entry", "entries"), r.Bytes, count(r.Citations, "cited position is", "cited positions are"))
 	default:
-		fmt.Fprintf(&s, "valid certificate for %dx%d: %d entries in %d layers, %d bytes\n", r.Width, r.Height,
-			r.Entries, len(r.Layers), r.Bytes)
+		fmt.Fprintf(&s, "valid certificate for %dx%d: %s in %s, %d bytes\n", r.Width, r.Height,
+			count(r.Entries, "entry", "entries"), count(int64(len(r.Layers)), "layer", "layers"), r.Bytes)
 	}
 	fmt.Fprintf(&s, "sha256   %s\n", r.SHA256)
 	word := "proved "
@@ -144,11 +153,17 @@ func (r *Report) String() string {
 		}
 		fmt.Fprintf(&s, "%s  %s: %s wins (%s)\n", word, root.Position, root.Winner, start)
 	}
-	if n := len(r.Layers); n > 0 {
-		fmt.Fprintf(&s, "layers   with %d down to %d arrows\n", r.Layers[0].Arrows, r.Layers[n-1].Arrows)
+	if n := len(r.Layers); n == 1 {
+		fmt.Fprintf(&s, "layers   with %s\n", count(int64(r.Layers[0].Arrows), "arrow", "arrows"))
+	} else if n > 1 {
+		fmt.Fprintf(&s, "layers   with %d down to %s\n", r.Layers[0].Arrows,
+			count(int64(r.Layers[n-1].Arrows), "arrow", "arrows"))
 	}
 	if p := r.Parts; p != nil {
 		fmt.Fprintf(&s, "parts    %d hold, %d of them by a state", p.Checked, p.Before)
+		if p.Before > 0 {
+			s.WriteString(", which is believed")
+		}
 		if p.Shard != "" {
 			fmt.Fprintf(&s, "; shard %s", p.Shard)
 		}
@@ -160,7 +175,11 @@ func (r *Report) String() string {
 			fmt.Fprintf(&s, "absent   %v\n", r.Missing())
 		}
 	}
-	fmt.Fprintf(&s, "checked  %d replies; %d positions looked up\n", r.Replies, r.Lookups)
+	by := ""
+	if r.Parts != nil && r.Parts.Before > 0 {
+		by = ", with those of the state"
+	}
+	fmt.Fprintf(&s, "checked  %d replies; %d positions looked up%s\n", r.Replies, r.Lookups, by)
 	switch r.Rules {
 	case 1:
 		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), the only rule allowed\n", r.LeafRule1)
@@ -177,6 +196,14 @@ func (r *Report) String() string {
 	}
 	fmt.Fprintf(&s, "time     %.2f s with --cores %d, %.0f entries/s\n", r.Seconds, r.Workers, rate)
 	return s.String()
+}
+
+// count writes a number with its noun.
+func count(n int64, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
 }
 
 // rootReports tells roots by their text.

@@ -130,7 +130,7 @@ func readState(f io.Reader, name, head string, parts *pages, done bitmap, counts
 			known = true
 		case strings.HasPrefix(head, line): // a kill has cut it
 		case !known || !torn(line) || !fits:
-			return fmt.Errorf("%w: line %d of %s is %.60q, for this proof and these rules it would be %q or that of "+
+			return fmt.Errorf("%w: line %d of %s is %.160q, for this proof and these rules it would be %q or that of "+
 				"one of its %d parts", ErrState, n, name, line, head, parts.n)
 		case whole && !done.has(i):
 			done.add(i)

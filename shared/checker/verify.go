@@ -89,7 +89,8 @@ func (v *verifier) unproved(p position, reply move) string {
 		v.moveText(reply), v.positionText(q, v.blackToMove(n)), v.evidence, n)
 	for more := v.rules + 1; more <= 3; more++ {
 		if v.verdict(q, more) == Won {
-			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it", v.rules, more)
+			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it, so this takes a "+
+				"proof that was made for fewer rules", v.rules, more)
 		} else if v.verdict(v.canonical(p), more) == Lost {
 			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d decides the position "+
 				"before that reply", v.rules, more)

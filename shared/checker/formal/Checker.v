@@ -150,7 +150,7 @@ Definition check_proof (most_rules : N) (claims : list claimed) (parts : list pa
   let won := root_table true rs in
   let lost := root_table false rs in
   let listed := fun c : bool => if c then won else lost in
-  forallb (is_listed listed) claims &&
+  forallb (fun c => inside (fst c)) claims && forallb (is_listed listed) claims &&
   forallb (fun pt => (rules pt <=? most_rules) && check_part pt && forallb (is_listed listed) (all_cites pt)) parts.
 
 (** * The theorems *)
@@ -265,7 +265,7 @@ Qed.
 Theorem check_proof_sound most claims parts : check_proof most claims parts = true ->
   forall c, In c claims -> holds w h c.
 Proof.
-  unfold check_proof. intros E. apply andb_prop in E as [EC EP].
+  unfold check_proof. intros E. apply andb_prop in E as [EC EP]. apply andb_prop in EC as [_ EC].
   rewrite forallb_forall in EC, EP.
   assert (All : forall n pt r, In pt parts -> In r (roots pt) -> (room w h (fst r) < n)%nat -> holds w h r).
   { induction n as [|n IH]; intros pt r Ip Ir R; [lia|].

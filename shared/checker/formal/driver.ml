@@ -51,6 +51,17 @@ let word s =
 
 let position a b = { wa = word a; wb = word b }
 
+(* A claim as people read it: the ranks from the top, each from file A. *)
+let sentence width height a b side win =
+  let bit x i = Int64.logand (Int64.shift_right_logical (Int64.of_string ("0x" ^ x)) i) 1L = 1L in
+  let own, other = if side = "w" then ('W', 'B') else ('B', 'W') in
+  let square i =
+    match bit a i, bit b i with false, false -> '.' | true, false -> own | false, true -> other | true, true -> 'x'
+  in
+  let rank r = String.init width (fun f -> square ((width * r) + f)) in
+  let ranks = List.init height (fun i -> rank (height - 1 - i)) in
+  Printf.sprintf "%s %s: %s wins" (String.concat "/" ranks) side (if win = (side = "w") then "white" else "black")
+
 let claim = function "win" -> true | "loss" -> false | s -> bad "the claim is %S, it must be win or loss" s
 let side = function "w" | "b" -> () | s -> bad "the side to move is %S, it must be w or b" s
 
@@ -76,7 +87,8 @@ let close_part p =
       p.stated_citations;
   { rules = n_of_int p.rule_count; roots = List.rev p.r; layers = List.rev_map close_layer p.l }
 
-type proof = { width : int; height : int; digest : string; most : int; claims : claimed list; parts : open_part list }
+type proof = { width : int; height : int; digest : string; most : int; claims : (claimed * string) list;
+  parts : open_part list }
 
 let read channel =
   let width = ref 0 and height = ref 0 and digest = ref "" and most = ref 0 in
@@ -97,7 +109,8 @@ let read channel =
        | [ "rules"; k ] when !n = 4 -> most := number k
        | [ "claim"; a; b; s; c ] when !n > 4 && !parts = [] ->
          side s;
-         claims := (position a b, claim c) :: !claims
+         if !width > 8 || !height > 8 then bad "a board of %d x %d" !width !height;
+         claims := ((position a b, claim c), sentence !width !height a b s (claim c)) :: !claims
        | [ "part"; name; "rules"; k; "entries"; e; "citations"; c ] when !n > 4 ->
          parts :=
            { name; rule_count = number k; stated_entries = number e; stated_citations = number c; r = []; l = [] }
@@ -136,13 +149,15 @@ let check only_parts path =
   let begun = Sys.time () in
   let ok =
     if only_parts then List.for_all (fun (_, q) -> verify_part w h q) parts
-    else verify w h (n_of_int p.most) p.claims (List.map snd parts)
+    else verify w h (n_of_int p.most) (List.map fst p.claims) (List.map snd parts)
   in
   Printf.printf "%s: %s; board %dx%d, rules 1 to %d, parts %d, entries %d, citations %d, %.2f s\n" path
     (if not ok then "does not hold"
      else if only_parts then "holds if each citation is as claimed"
      else "holds")
     p.width p.height p.most (List.length parts) entries citations (Sys.time () -. begun);
+  if not only_parts then
+    List.iter (fun (_, s) -> Printf.printf "%s %s\n" (if ok then "proved " else "claimed") s) p.claims;
   Printf.printf "made from the file with SHA-256 %s\n" p.digest;
   ok
 
