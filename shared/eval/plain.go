@@ -113,7 +113,11 @@ func winsSum(mine, theirs, c, t amazons.Set, begins bool) bool {
 
 // sumOfAreas reports whether the plods and what P is sure of in the areas of c are enough.
 func sumOfAreas(plods int, free, theirs, c amazons.Set, begins bool) bool {
-	var areas [64]contest
+	most := plods + 2*bits.OnesCount64(free) - bits.OnesCount64(c)
+	if most < 0 && !(begins && most == -1) {
+		return false
+	}
+	var areas [16]contest // each block of two by two squares has one of at most one area
 	n, total := 0, plods
 	for todo := c; todo != 0; n++ {
 		squares := amazons.Fill(todo&-todo, c|theirs|free)
@@ -124,7 +128,7 @@ func sumOfAreas(plods int, free, theirs, c amazons.Set, begins bool) bool {
 			a.counted += 2
 		}
 		total += int(a.counted)
-		areas[n&63] = a
+		areas[n&15] = a
 	}
 	if !begins || total > 0 {
 		return total >= 0
