@@ -11,13 +11,13 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// A disk without room must not end a campaign that took weeks. While there is none (Store.Room says
-// so at a tick, a part is refused, or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
-// be written wait: results and facts, in the order in which they came, and their workers are told why
-// with each tick. The ticks of the trees stand still, so that no lease expires because its worker's
-// result waits. What the trees have been stepped for already stays pending. Once there is room, the
-// pending is committed, the waiting messages are applied, and the campaigns go on. Since nothing was
-// acknowledged meanwhile, nothing is lost if the master ends: the workers keep it.
+// A disk without room must not end a campaign that took weeks. While there is none (Store.Room says so at a tick,
+// a part is refused, or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
+// be written wait: results and facts, in the order in which they came, and their workers are told why with each
+// tick. The ticks of the trees stand still, so that no lease expires because its worker's result waits. What the
+// trees have been stepped for already stays pending. Once there is room, the pending is committed, the waiting
+// messages are applied, and the campaigns go on. Since nothing was acknowledged meanwhile, nothing is lost if the
+// master ends: the workers keep it.
 
 // halt pauses the campaigns for want of room.
 func (l *Loop) halt(why error) {

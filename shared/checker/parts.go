@@ -153,8 +153,8 @@ func checkProof(ctx context.Context, f io.ReaderAt, size int64, folder string, o
 		Width: m.width, Height: m.height, Bytes: size + m.partBytes, SHA256: hex.EncodeToString(m.file[:]),
 		Roots: m.rootReports(m.roots), Counts: r.counts, Rules: rules, RulesOnly: rules == 1, Workers: workers,
 		noted: noted,
-		Parts: &PartsReport{Total: m.parts.n, Folder: folder, Checked: r.done.len(), Before: before, Positions: m.positions,
-			Absent: r.absent, Sample: opts.Sample.String(), Shard: opts.Shard.String()},
+		Parts: &PartsReport{Total: m.parts.n, Folder: folder, Checked: r.done.len(), Before: before,
+			Positions: m.positions, Absent: r.absent, Sample: opts.Sample.String(), Shard: opts.Shard.String()},
 	}
 	if opts.Sample > 0 {
 		report.Parts.Seed = opts.Seed

@@ -136,7 +136,8 @@ func (r *Report) String() string {
 			p.Checked, count(p.Total, "part", "parts"), r.Width, r.Height)
 	case r.Citations > 0:
 		fmt.Fprintf(&s, "valid part for %dx%d: %s, %d bytes; it holds if %s as claimed\n", r.Width, r.Height,
-			count(r.Entries, "entry", "entries"), r.Bytes, count(r.Citations, "cited position is", "cited positions are"))
+			count(r.Entries, "entry", "entries"), r.Bytes,
+			count(r.Citations, "cited position is", "cited positions are"))
 	default:
 		fmt.Fprintf(&s, "valid certificate for %dx%d: %s in %s, %d bytes\n", r.Width, r.Height,
 			count(r.Entries, "entry", "entries"), count(int64(len(r.Layers)), "layer", "layers"), r.Bytes)
