@@ -40,11 +40,11 @@ func evidenceGC() *cobra.Command {
 		} else if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("removed        %d parts that no fact names and %d unknown ones, %s in all, from %s\n",
-			done.Parts, done.Strays, cli.FormatSize(done.Bytes), done.Place)
+		text := fmt.Sprintf("removed        %s that no fact names, and %d unknown, %s in all, from %s\n",
+			cli.Counted(done.Parts, "part"), done.Strays, cli.FormatSize(done.Bytes), done.Place)
 		if lost {
-			text += fmt.Sprintf("forgotten      %d facts whose parts are gone; settled campaigns keep theirs\n",
-				done.Facts)
+			text += fmt.Sprintf("forgotten      %s whose parts are gone; settled campaigns keep theirs\n",
+				cli.Counted(done.Facts, "fact"))
 		}
 		return cli.Answer(c, *asJSON, done, text)
 	}

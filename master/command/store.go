@@ -254,7 +254,7 @@ func storeCompact() *cobra.Command {
 			text += fmt.Sprintf("kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
 		}
 		if done.LacksParts > 0 {
-			text += fmt.Sprintf("lacks          %d parts of %s; copy them to %s from %s\n", done.LacksParts,
+			text += fmt.Sprintf("lacks          %s of %s; copy to %s from %s\n", cli.Counted(done.LacksParts, "part"),
 				cli.FormatSize(int64(done.LacksBytes)), store.EvidenceFolder(done.File), store.EvidenceFolder(args[0]))
 		}
 		return cli.Answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)

@@ -33,6 +33,7 @@ import (
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -80,8 +81,9 @@ type Part struct {
 
 // String returns the part in a line.
 func (p Part) String() string {
-	return fmt.Sprintf("part %s: %d roots of %d arrows or more, %d nodes, %d positions, %d citations; made %s, "+
-		"which holds", p.ID[:16], p.Roots, p.Arrows, p.Nodes, p.Positions, p.Citations, strings.Join(p.Made, " "))
+	return fmt.Sprintf("part %s: %s with %s or more, %s, %s, %s; made %s, which holds", p.ID[:16],
+		cli.Counted(p.Roots, "root"), cli.Counted(p.Arrows, "arrow"), cli.Counted(p.Nodes, "node"),
+		cli.Counted(p.Positions, "position"), cli.Counted(p.Citations, "citation"), strings.Join(p.Made, " "))
 }
 
 // Report is what [Run] did.
