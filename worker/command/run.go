@@ -37,7 +37,8 @@ func runCommand() *cobra.Command {
 		Long: `run joins a master and searches what the master leases to it, until the campaign is over.
 
 The first SIGINT or SIGTERM returns the running lease, with everything that was found,
-and ends with exit code 0. The second one aborts.
+and ends with exit code 0, or with 1 where that was not delivered within 30 seconds.
+The second one aborts.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
