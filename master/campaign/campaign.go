@@ -158,11 +158,14 @@ type keeper struct{ farm *Farm }
 // The store comes first: if this process ends right after, the next start finds the campaign there and
 // begins it.
 func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
-	about := aboutOf(asked, k.farm.options.Services.Build)
-	about.Name = cmp.Or(about.Name, store.FreeName(k.farm.store.Campaigns(), about.Board))
-	place := ProofFileOf(k.farm.options.StoreFile, about)
-	if err := mayReplace(place, asked.Root, asked.FirstMoves, false); err != nil {
-		return loop.Campaign{}, cli.Usagef("%w, or give the campaign another name", err)
+	about, all := aboutOf(asked, k.farm.options.Services.Build), k.farm.store.Campaigns()
+	about.Name = cmp.Or(about.Name, store.FreeName(all, about.Board))
+	known := func(o store.Campaign) bool { return o.Name == about.Name || o.Same(about) == nil }
+	if _, err := about.Check(); err == nil && !slices.ContainsFunc(all, known) { // otherwise the store says what is wrong
+		place := ProofFileOf(k.farm.options.StoreFile, about)
+		if err := mayReplace(place, asked.Root, asked.FirstMoves, false); err != nil {
+			return loop.Campaign{}, cli.Usagef("%w, or give the campaign another name", err)
+		}
 	}
 	about, err := k.farm.store.AddCampaign(about)
 	if err != nil {

@@ -551,6 +551,12 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 	if _, err := (keeper{b}).Add(loop.Asked{Root: position(t, "4x5"), Name: "other"}); err != nil {
 		t.Error(err)
 	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(o.StoreFile), "b-other.proof"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (keeper{b}).Add(loop.Asked{Root: position(t, "5x4"), Name: "other"}); !errors.Is(err, store.ErrTaken) {
+		t.Errorf("a name that is taken, with its proof: %v", err)
+	}
 	b.Close()
 	// A file that came while the campaign ran stays too. Once it is gone, the campaign ends.
 	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "c.db"),

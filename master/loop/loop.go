@@ -45,7 +45,7 @@ type Loop struct {
 	begin      func(*campaign) // begins to conclude
 	pending    pending         // what the next commit writes, and what waits for it
 	full       error           // why nothing can be written; nil: there is room
-	wanted     int64           // with full: bytes of the largest part that found no room
+	crowded    crowded
 	waiting    []*Event        // what workers want acknowledged, until there is room
 	ctx        context.Context // of what runs beside the loop
 	aside      func(func(ctx context.Context))

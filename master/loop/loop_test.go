@@ -1,6 +1,10 @@
 package loop
 
-import "testing"
+import (
+	"testing"
+
+	"amazonsfarm/master/tree"
+)
 
 // TestTickTurn: a tick waits for what was there before it, and for nothing else.
 func TestTickTurn(t *testing.T) {
@@ -25,6 +29,18 @@ func TestTickTurn(t *testing.T) {
 		}
 		if got := turn.after(step.taken); got != step.want {
 			t.Errorf("step %d: tick %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// TestPhaseOfAnotherCampaign: a worker without a lease counts only for the campaign for which it delivers.
+func TestPhaseOfAnotherCampaign(t *testing.T) {
+	l := new(Loop)
+	l.crew.byName = map[string]*Session{"w": {phase: Phase{Name: "delivering", Done: 3, Total: 9}, phaseIn: 1}}
+	for number, want := range map[uint32]string{1: "delivering", 2: ""} {
+		c := &campaign{About: &About{Number: number}}
+		if p := l.phaseOf(c, []tree.WorkerStatus{{Name: "w"}}); p.Name != want {
+			t.Errorf("campaign %d: %+v", number, p)
 		}
 	}
 }

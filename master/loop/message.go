@@ -115,6 +115,9 @@ func (l *Loop) hear(e *Event, c *campaign) {
 	s := e.Session
 	s.last = l.cfg.Now()
 	s.evaluations, s.fill, s.phase = max(s.evaluations, e.Evaluations), e.TableFill, e.Phase
+	if c != nil {
+		s.phaseIn = c.Number
+	}
 	switch ev := e.Tree.(type) {
 	case tree.Progress:
 		if o := e.Outlook; o != nil && c != nil {

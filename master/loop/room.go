@@ -3,16 +3,19 @@ package loop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 )
 
 // A disk without room must not end a campaign that took weeks. While there is none (Store.Room says so at a tick,
-// a part is refused, or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
+// or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
 // be written wait: results and facts, in the order in which they came, and their workers are told why with each
 // tick. The ticks of the trees stand still, so that no lease expires because its worker's result waits. What the
 // trees have been stepped for already stays pending. Once there is room, the pending is committed, the waiting
@@ -30,14 +33,25 @@ func (l *Loop) halt(why error) {
 	l.tellWaiting()
 }
 
-// Crowded halts the campaigns because there is no room for a part of so many bytes, until there is. Otherwise each
-// worker that has such a part would wait by itself, and nobody would hear of it.
-func (l *Loop) Crowded(ctx context.Context, part int64, why error) {
+// crowded is the last part of a worker that found no room where commits still find some.
+type crowded struct {
+	at  time.Time
+	why string
+}
+
+// crowdedFor is how long people are told of it: workers try again within half a minute.
+const crowdedFor = time.Minute
+
+// Crowded notes that a part of so many bytes found no room. The worker alone waits: if the farm did, an announced
+// size would be enough to stop it.
+func (l *Loop) Crowded(ctx context.Context, s *Session, part int64, why error) {
 	_ = l.do(ctx, func() {
-		if !l.allOver() {
-			l.wanted = max(l.wanted, part)
-			l.halt(why)
+		now := l.cfg.Now()
+		if now.Sub(l.crowded.at) > crowdedFor {
+			l.cfg.Log.Error("there is no room for a part of a worker, which tries again", "worker", s.Name, "bytes", part,
+				"reason", why)
 		}
+		l.crowded = crowded{now, fmt.Sprintf("a part of %s of worker %s waits: %v", cli.FormatSize(part), s.Name, why)}
 	})
 }
 
@@ -63,7 +77,7 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 		l.tellWaiting()
 		return nil, nil
 	}
-	if err := l.store.Room(max(spareBytes, l.wanted)); err != nil {
+	if err := l.store.Room(spareBytes); err != nil {
 		l.halt(err)
 		return nil, nil
 	}
@@ -76,7 +90,7 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 		}
 	}
 	l.cfg.Log.Warn("there is room again: the campaign goes on")
-	l.full, l.wanted = nil, 0
+	l.full = nil
 	l.pauses()
 	for _, c := range l.campaigns() {
 		if c.homeless {

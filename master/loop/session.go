@@ -46,7 +46,8 @@ type Session struct {
 
 	evaluations, results, facts, nodes uint64
 	fill                               float64
-	phase                              Phase   // of its lease
+	phase                              Phase   // of its lease, or of one that is over
+	phaseIn                            uint32  // campaign of phase
 	evidence                           float64 // of its lease; see outlook.Outlook
 
 	seen    hints.Seen // hints that its table has

@@ -69,6 +69,9 @@ func (u *Uploads) Begin() (end func()) {
 	}
 }
 
+// Expect notes that an upload to a bucket may be under way until some time.
+func (u *Uploads) Expect(until time.Time) { u.last.Store(until.UnixNano()) }
+
 func (u *Uploads) underWay(now time.Time) bool {
 	return u.count.Load() > 0 || now.Sub(time.Unix(0, u.last.Load())) < uploadRest
 }

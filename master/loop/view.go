@@ -80,7 +80,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	if v.State != StateRunning {
 		return
 	}
-	v.Phase = l.phaseOf(v.Tree.Workers)
+	v.Phase = l.phaseOf(c, v.Tree.Workers)
 	if l.lookOut(c, v); v.Phase.Name == PhaseSearching {
 		wins, refuted := outlook.Decided(v.Tree.FirstMoves)
 		v.Phase.Done, v.Phase.Total = uint64(wins+refuted), uint64(len(v.Tree.FirstMoves))
@@ -109,6 +109,9 @@ func (l *Loop) explain(c *campaign, v *View) {
 	default:
 		v.Why = fmt.Sprintf("%d positions are leased", v.Tree.Leased)
 	}
+	if v.State == StateRunning && l.cfg.Now().Sub(l.crowded.at) <= crowdedFor {
+		v.Why += "; " + l.crowded.why
+	}
 }
 
 // lookOut adds to a view what its workers see: how much of their nodes is evidence, and, while the whole
@@ -133,11 +136,11 @@ func (l *Loop) lookOut(c *campaign, v *View) {
 
 // phaseOf is what the workers of a campaign do. They search while one of them does; otherwise they work on
 // their evidence, also after a lease was lost, and what they have of it counts together.
-func (l *Loop) phaseOf(workers []tree.WorkerStatus) (p Phase) {
+func (l *Loop) phaseOf(c *campaign, workers []tree.WorkerStatus) (p Phase) {
 	for _, w := range workers {
 		s := l.crew.byName[w.Name]
 		switch {
-		case s == nil || len(w.Leases) == 0 && s.phase.Name == "":
+		case s == nil || len(w.Leases) == 0 && (s.phase.Name == "" || s.phaseIn != c.Number):
 		case s.phase.Name == "":
 			return Phase{Name: PhaseSearching}
 		case p.Name == "" || p.Name == s.phase.Name:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -79,12 +80,14 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		if f.loop.Store().HasCertificate(c.Number, id) {
 			return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
 		}
+		s.Uploads.Expect(time.Now().Add(f.uploadTime(int(size))))
 		url, headers, err := bucket.PutURL(id)
 		if err != nil {
 			return nil, placeError(err)
 		}
 		return &farmv1.PlaceCertificateResponse{Url: url, Headers: headers}, nil
 	}
+	s.Uploads.Expect(time.Now())
 	charge := int64(size) + int64(len(claims))*ledger.RootCharge
 	if err := s.Ledger.Take(charge); err != nil {
 		f.loop.Offend(ctx, s, trust.Unasked, err)

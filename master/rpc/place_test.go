@@ -5,6 +5,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -78,5 +80,37 @@ func TestForgedOutline(t *testing.T) {
 			t.Errorf("the false fact was refused with %q; facts %v", a.GetRefused(), s.snapshot().Facts)
 		}
 		b.kill()
+	}
+}
+
+// TestSlowBucket: a worker whose part takes long to get into a bucket goes on with a lease that was cancelled. It
+// loses the lease, and that is no offence. One that places nothing commits one.
+func TestSlowBucket(t *testing.T) {
+	for _, places := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newMemory()
+			b := start(t, s, func(c *settings) {
+				c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}}
+			})
+			slow := b.worker("slow")
+			l := slow.lease()
+			if places {
+				if _, err := b.farm.PlaceCertificate(t.Context(), &farmv1.PlaceCertificateRequest{Session: slow.session,
+					Sha256: bytes.Repeat([]byte{1}, 32), Size: 1 << 20,
+					Outline: certificate(claim(b.root, eval.Lost))}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.worker("other").ready()
+			for i := range uint64(60) {
+				slow.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
+					Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: 50, Evaluations: 500 + i}}})
+				time.Sleep(time.Second)
+			}
+			if n := b.figure("amazons_master_worker_offences_total"); (n == 0) != places {
+				t.Errorf("a part is placed: %v; %v offences", places, n)
+			}
+			b.kill()
+		})
 	}
 }

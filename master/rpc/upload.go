@@ -171,9 +171,8 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 			s.Ledger.Give(int64(size))
 		}
 	}()
-	// The ledger bounds for which parts a worker can have the farm wait.
 	if err := store.Room(int64(size)); err != nil {
-		f.loop.Crowded(stream.Context(), int64(size), err)
+		f.loop.Crowded(stream.Context(), s, int64(size), err)
 		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	}
 	held := int64(0)
@@ -273,6 +272,7 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
 	if errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) {
+		f.loop.Crowded(ctx, s, int64(len(data)), err)
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
 		f.log.Error("a part cannot be stored; its worker tries again", "part", id, "worker", s.Name, "error", err)

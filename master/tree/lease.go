@@ -84,6 +84,10 @@ func (t *Tree) revive(w *worker, id LeaseID) *lease {
 	t.leases[id] = l
 	t.promised = plus(t.promised, l.left())
 	l.beat, w.beat = t.now, t.now
+	if l.cancelled { // perhaps it never heard, so its grace begins anew
+		l.since, l.defied = t.now, defiance{}
+		t.emit(Cancel{w.name, l.id, t.epoch, l.why})
+	}
 	t.graph.Reclass(n)
 	return l
 }
@@ -259,13 +263,19 @@ func (t *Tree) evade(l *lease) {
 	if !l.cancelled {
 		t.emit(Cancel{l.worker.name, l.id, t.epoch, CancelOverdue})
 	}
-	l.worker.evaded, l.worker.evadedAt, l.worker.defied = l.id, t.now, defiance{}
-	t.loses(l.worker.party)
-	t.forfeit(l)
+	t.takeAway(l)
 	if n := l.node; t.starving > 1 && n.Matters() && !n.Expanded && !n.Unchecked {
 		t.split(n, nil)
 		t.graph.Propagate()
 	}
+}
+
+// takeAway ends a lease of a worker that has shown no sign of ending it, and notes which it was: that it goes on for
+// long after that would be an offence.
+func (t *Tree) takeAway(l *lease) {
+	l.worker.evaded, l.worker.evadedAt, l.worker.defied = l.id, t.now, defiance{}
+	t.loses(l.worker.party)
+	t.forfeit(l)
 }
 
 // evading reports whether a worker still reports, again and again, about a lease that was taken away long ago.

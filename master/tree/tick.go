@@ -24,8 +24,7 @@ func (t *Tree) tick(elsewhere float64) {
 			case l.defied.ticks >= t.grace():
 				t.abandon(l, evaded)
 			case l.cancelled && t.now-l.since > 2*t.grace(): // nobody knows why
-				t.loses(l.worker.party)
-				t.forfeit(l)
+				t.takeAway(l)
 			case t.evades(l):
 				t.evade(l)
 			default:
