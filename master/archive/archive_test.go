@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,24 @@ func TestImportTakesParts(t *testing.T) {
 	}
 	if _, err := Import(context.Background(), name, taken, ""); err == nil {
 		t.Error("a store was imported over a file")
+	}
+	// What a killed import has left is replaced. Store and parts get their names once they are whole.
+	dir := t.TempDir()
+	left := filepath.Join(dir, ".new.db.import")
+	if err := errors.Join(os.WriteFile(left, []byte("x"), 0o600), os.MkdirAll(store.EvidenceFolder(left)+"/ab", 0o700),
+		os.WriteFile(store.EvidenceFolder(left)+"/ab/x", []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Import(context.Background(), name, filepath.Join(dir, "new.db"), folder); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	list, _ := os.ReadDir(dir)
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	if !slices.Equal(names, []string{"new.db", "new.evidence"}) {
+		t.Errorf("after the import: %q", names)
 	}
 }
 

@@ -77,14 +77,23 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 			return r, err
 		}
 	}
-	s, err := store.Create(storeFile, a.Campaign, store.Options{})
+	if err := store.Unused(storeFile); err != nil {
+		return r, err
+	}
+	// The store and its parts get their names once they are whole: a store without a part of the archive looks whole.
+	draft := filepath.Join(filepath.Dir(storeFile), "."+filepath.Base(storeFile)+".import")
+	if err := errors.Join(os.RemoveAll(draft), os.RemoveAll(store.EvidenceFolder(draft))); err != nil {
+		return r, err
+	}
+	s, err := store.Create(draft, a.Campaign, store.Options{})
 	if err != nil {
 		return r, err
 	}
 	defer func() {
-		if err = errors.Join(err, s.Close()); err != nil {
-			err = errors.Join(err, os.Remove(storeFile), os.RemoveAll(store.EvidenceFolder(storeFile)))
+		if err = errors.Join(err, s.Close()); err == nil {
+			err = give(draft, storeFile)
 		}
+		err = errors.Join(err, os.RemoveAll(draft), os.RemoveAll(store.EvidenceFolder(draft)))
 	}()
 	// A part says what it proves but not what the proof cost. The archive knows that, and the
 	// numbers decide which facts are offered to workers first.
@@ -123,6 +132,21 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 		}
 	}
 	return r, s.Commit([]tree.Persist{{Campaign: 1, Spent: a.Nodes}}, nil)
+}
+
+// give gives a new store and the folder of its parts their names. The parts come first: a store without them could be
+// told that they are lost.
+func give(draft, storeFile string) error {
+	from, to := store.EvidenceFolder(draft), store.EvidenceFolder(storeFile)
+	if _, err := os.Lstat(from); err == nil {
+		if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) { // an empty one may be there
+			return err
+		}
+		if err := disk.Rename(from, to); err != nil {
+			return err
+		}
+	}
+	return disk.Rename(draft, storeFile)
 }
 
 // guided returns the records of the tree, with those of claimed positions that no part proves changed

@@ -137,8 +137,9 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	defer func() { c.took = time.Since(c.began) }()
 	// not the positions, of which there may be millions
 	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
-	if c.known != nil && (c.known.Verified || c.known.VerifiedBy != "") && c.unchanged(c.known.Certificate) {
+	if c.needsNoParts() {
 		c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
+		c.file.Path = absolute(c.proofFile)
 		if c.known.WinningMove != "" {
 			c.winning = append(c.winning, c.known.WinningMove)
 		}
@@ -410,12 +411,16 @@ func (c *campaign) openParts(p *proofParts) (parts []assemble.Part, err error) {
 
 // unchanged reports whether a certificate's file is there with the bytes that were checked.
 // Of a proof in parts it reads the manifest alone: a part that was removed since is not missed.
-func (c *campaign) unchanged(known store.CertificateFile) bool {
-	if absolute(c.proofFile) != known.Path {
-		return false
-	}
-	_, sum, err := disk.SHA256(known.Path)
+// A store may have moved with it, so it counts where it is now.
+func unchanged(file string, known store.CertificateFile) bool {
+	_, sum, err := disk.SHA256(file)
 	return err == nil && sum == known.SHA256
+}
+
+// needsNoParts reports whether the answer of a campaign stands without its parts: it was verified, and its certificate
+// is there as it was then.
+func (c *campaign) needsNoParts() bool {
+	return c.known != nil && (c.known.Verified || c.known.VerifiedBy != "") && unchanged(c.proofFile, c.known.Certificate)
 }
 
 // give renames a checked draft to the name of the proof. It refuses to replace a file of somebody else. It also refuses

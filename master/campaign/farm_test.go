@@ -672,3 +672,48 @@ func TestRestingOnNonsense(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 }
+
+// TestPartsElsewhere takes the parts of a settled store away, and gives it those of another store. Neither a start nor
+// a collection removes anything then.
+func TestPartsElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(dir, "a.db"), Services: rpc.Config{Build: agent.Build()}}
+	if _, err := solve(t, o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	other := o
+	other.Root, other.StoreFile = position(t, "5x4"), filepath.Join(dir, "b.db")
+	if _, err := solve(t, other, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	parts, foreign := store.EvidenceFolder(o.StoreFile), store.EvidenceFolder(other.StoreFile)
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	move(parts, filepath.Join(dir, "kept"))
+	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
+		t.Errorf("with its certificate it needs no parts: %+v, %v", r, err)
+	}
+	move(ProofFile(o.StoreFile), filepath.Join(dir, "kept.proof"))
+	if _, err := Open(o); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "put them back") {
+		t.Errorf("without its certificate: %v", err)
+	}
+	os.Remove(parts) // an empty one, if Open made it
+	move(foreign, parts)
+	for _, lost := range []bool{false, true} {
+		if c, err := Collect(o.StoreFile, lost); !errors.Is(err, store.ErrCorrupt) || c.Strays > 0 {
+			t.Errorf("the parts of another store: %+v, %v", c, err)
+		}
+	}
+	move(parts, foreign)
+	if c, err := Collect(other.StoreFile, false); err != nil || c.Parts+c.Strays > 0 {
+		t.Errorf("the other store lost parts: %+v, %v", c, err)
+	}
+	move(filepath.Join(dir, "kept"), parts)
+	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
+		t.Errorf("with its parts again: %+v, %v", r, err)
+	}
+}

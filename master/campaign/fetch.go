@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"amazonsfarm/master/evidence"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 )
 
@@ -48,7 +48,7 @@ func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 			return done, err
 		}
 		name := filepath.Join(done.Folder, p.ID.Name())
-		if _, there := os.Stat(name); !errors.Is(there, fs.ErrNotExist) {
+		if size, sum, err := disk.SHA256(name); err == nil && size == p.Bytes && sum == p.ID.Name() {
 			continue
 		}
 		switch err = evidence.Copy(place, p.ID, p.Bytes, name); {

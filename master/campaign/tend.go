@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -38,7 +39,7 @@ func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
 }
 
 // heal takes back the facts whose parts are gone, with what rests on them: the farm proves them again.
-// Pools without an open campaign stay as they are. Where most parts are gone, their place is more likely not
+// Pools in which no answer needs parts any more stay as they are. Where most parts are gone, their place is more likely not
 // mounted, or the folder was moved: then nothing is taken back, unless Options.Lost says that they are lost.
 func (f *Farm) heal() error {
 	missing, _, err := f.store.MissingParts()
@@ -49,10 +50,10 @@ func (f *Farm) heal() error {
 	for _, id := range missing {
 		lost[id] = true
 	}
-	// One open campaign stands for its pool, since Parts lists the parts of the whole pool.
+	// One campaign that needs its parts stands for its pool, since Parts lists the parts of the whole pool.
 	done := map[uint32]bool{}
 	for _, c := range f.campaigns {
-		if c.known != nil || c.ended || done[c.about.Pool] {
+		if c.ended || done[c.about.Pool] || c.needsNoParts() {
 			continue
 		}
 		done[c.about.Pool] = true
@@ -133,6 +134,15 @@ type Collection struct {
 	last        uint64
 }
 
+// own returns an error that wraps store.ErrCorrupt where the parts of a store are those of another one.
+func own(file string) error {
+	s, err := store.Open(file, store.Options{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.OwnsParts(), s.Close())
+}
+
 // Collect removes the parts that nothing needs from the evidence of a store that no master has open:
 // those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
 // parts are gone. Errors: those of opening a store.
@@ -141,6 +151,10 @@ func Collect(file string, lost bool) (c Collection, err error) {
 	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return c, cli.Usagef("%s is a link, so the parts in it belong to another store; collect that one",
 			store.EvidenceFolder(file))
+	}
+	// Nothing is taken back and removed where the folder is another store's, or the parts are somewhere else.
+	if err := own(file); err != nil {
+		return c, err
 	}
 	forgotten := 0
 	if lost {

@@ -211,12 +211,14 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 	if r, ok, err := c.farm.store.Result(c.about.Number); err != nil {
 		return "", nil, err
 	} else if name := r.Certificate.Path; ok && name != "" {
+		// A store that has moved has its certificate beside it, and another one may lie at the old place.
+		if beside := ProofFileOf(c.farm.store.Path(), c.about); unchanged(beside, r.Certificate) {
+			return beside, nil, nil
+		}
 		if _, err := os.Stat(name); err == nil {
-			// unchanged compares with proofFile, and a campaign that stored made has none yet.
-			c.proofFile = name
-			if !c.unchanged(r.Certificate) {
-				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s",
-					ErrVerification, name, r.Certificate.SHA256)
+			if !unchanged(name, r.Certificate) {
+				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s; "+
+					"\"master serve\" or \"master solve\" writes it anew", ErrVerification, name, r.Certificate.SHA256)
 			}
 			return name, nil, nil
 		}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -33,6 +34,9 @@ func proofPackCommand() *cobra.Command {
 		Long:  long("proof-pack"),
 		Args:  cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+			if err := untaken(args[1]); err != nil {
+				return err
+			}
 			cert, err := proof.Pack(ctx, args[0], limit)
 			if err == nil {
 				err = proof.WriteFile(args[1], cert)
@@ -58,6 +62,9 @@ func proofSplitCommand() *cobra.Command {
 		Long:  long("proof-split"),
 		Args:  cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+			if err := untaken(args[1]); err != nil {
+				return err
+			}
 			cert, err := proof.ReadFile(args[0])
 			if err != nil {
 				return err
@@ -74,6 +81,14 @@ func proofSplitCommand() *cobra.Command {
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 1<<20, 1, 1<<30,
 		"give a part at most `N` positions")
 	return c
+}
+
+// untaken returns an error where a file is there already: it may be a store, or another proof.
+func untaken(file string) error {
+	if _, err := os.Lstat(file); err == nil {
+		return cli.Usagef("%s is there already: move it, or name another file", file)
+	}
+	return nil
 }
 
 // proofSource says what certificate is meant, and which position of it.

@@ -213,6 +213,9 @@ func (l *Loop) rechecked(c *campaign, id proof.ID, by *Session, said bool, err e
 		l.holds(id, ByMaster)
 	case errors.Is(err, store.ErrNoCertificate): // it was removed, since nothing names it
 		l.verification.queue.Done(id)
+	case errors.Is(err, store.ErrDropped): // somebody verified it before, while others were asked as well
+		l.verification.queue.Done(id)
+		l.verification.answers.Holds(id)
 	case errors.Is(err, ErrFalse), errors.Is(err, ErrLost):
 		if by != nil && said && errors.Is(err, ErrFalse) {
 			l.offend(by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", id))

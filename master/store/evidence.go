@@ -485,6 +485,28 @@ func (s *Store) MissingParts() (missing []proof.ID, digests int, err error) {
 	return missing, digests, err
 }
 
+// OwnsParts returns an error that wraps ErrCorrupt where the parts at the place of the store's are all of another one.
+func (s *Store) OwnsParts() error {
+	known, others := map[proof.ID]bool{}, 0
+	if err := s.eachCertificate(func(id proof.ID, _ record.Certificate) { known[id] = true }); err != nil {
+		return err
+	}
+	for p, err := range s.evidence.List() {
+		if err == nil && known[p.ID] {
+			return nil
+		} else if err == nil {
+			others++
+		} else if !errors.Is(err, evidence.ErrForeign) {
+			return err
+		}
+	}
+	if len(known) == 0 || others == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: none of the %d parts of %s lies in %s, and %d parts of another store do: put its own there",
+		ErrCorrupt, len(known), s.path, s.Place(), others)
+}
+
 // CertificatesOf returns the ids of Parts.
 func (s *Store) CertificatesOf(campaign uint32) ([]proof.ID, error) {
 	parts, err := s.Parts(campaign)

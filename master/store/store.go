@@ -84,6 +84,9 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	return Open(path, o)
 }
 
+// Unused returns an error that wraps disk.ErrExists where parts lie in the folder that a store of this name would have.
+func Unused(path string) error { return unused(EvidenceFolder(path), false) }
+
 // unused returns an error where something lies at a place for parts, or a given one cannot keep any.
 func unused(place string, given bool) error {
 	e, err := evidence.Open(place)

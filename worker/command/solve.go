@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -11,7 +12,9 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -114,8 +117,21 @@ func checkProofFile(name string) error {
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return cli.Usagef("--proof %s: it is there and is not a regular file", name)
+	} else if err == nil && info.Size() > 0 && !isCertificate(name) {
+		return cli.Usagef("--proof %s: it is there and is no certificate: move it, or name another file", name)
 	}
 	return nil
+}
+
+// isCertificate reports whether a file has the header of a certificate.
+func isCertificate(name string) bool {
+	f, err := disk.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	_, err = proof.ReadInfo(f, math.MaxInt64)
+	return err == nil
 }
 
 // solveOne answers one question and shows how far it is.
