@@ -420,7 +420,8 @@ func unchanged(file string, known store.CertificateFile) bool {
 // needsNoParts reports whether the answer of a campaign stands without its parts: it was verified, and its certificate
 // is there as it was then.
 func (c *campaign) needsNoParts() bool {
-	return c.known != nil && (c.known.Verified || c.known.VerifiedBy != "") && unchanged(c.proofFile, c.known.Certificate)
+	return c.known != nil && (c.known.Verified || c.known.VerifiedBy != "") &&
+		unchanged(c.proofFile, c.known.Certificate)
 }
 
 // give renames a checked draft to the name of the proof. It refuses to replace a file of somebody else. It also refuses

@@ -677,7 +677,8 @@ func TestRestingOnNonsense(t *testing.T) {
 // a collection removes anything then.
 func TestPartsElsewhere(t *testing.T) {
 	dir := t.TempDir()
-	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(dir, "a.db"), Services: rpc.Config{Build: agent.Build()}}
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(dir, "a.db"),
+		Services: rpc.Config{Build: agent.Build()}}
 	if _, err := solve(t, o, nil, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,8 @@ func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
 }
 
 // heal takes back the facts whose parts are gone, with what rests on them: the farm proves them again.
-// Pools in which no answer needs parts any more stay as they are. Where most parts are gone, their place is more likely not
-// mounted, or the folder was moved: then nothing is taken back, unless Options.Lost says that they are lost.
+// Pools in which no answer needs parts any more stay as they are. Where most parts are gone, their place is more
+// likely not mounted, or the folder was moved: then nothing is taken back, unless Options.Lost says that they are lost.
 func (f *Farm) heal() error {
 	missing, _, err := f.store.MissingParts()
 	if err != nil || len(missing) == 0 {

@@ -48,8 +48,8 @@ func (l *Loop) Crowded(ctx context.Context, s *Session, part int64, why error) {
 	_ = l.do(ctx, func() {
 		now := l.cfg.Now()
 		if now.Sub(l.crowded.at) > crowdedFor {
-			l.cfg.Log.Error("there is no room for a part of a worker, which tries again", "worker", s.Name, "bytes", part,
-				"reason", why)
+			l.cfg.Log.Error("there is no room for a part of a worker, which tries again", "worker", s.Name,
+				"bytes", part, "reason", why)
 		}
 		l.crowded = crowded{now, fmt.Sprintf("a part of %s of worker %s waits: %v", cli.FormatSize(part), s.Name, why)}
 	})
