@@ -15,6 +15,7 @@ import (
 
 	"amazonsfarm/master/checks"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -198,6 +199,34 @@ func TestPassingErrors(t *testing.T) {
 		}
 		if took := time.Since(began); tries != 3 || took > time.Minute || b.view().State != loop.StateRunning {
 			t.Errorf("%d tries in %v; the campaign is %s: %s", tries, took, b.view().State, b.view().Why)
+		}
+	})
+}
+
+// TestDroppedPart: a part that was verified and dropped while the check of another worker was under way is not lost.
+func TestDroppedPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		data, looks := []byte(nil), 0
+		b := start(t, s, func(c *settings) {
+			data = certificate(claim(c.root.State().CanonicalKey(c.root.Board), eval.Lost))
+			s.certificates[proof.IDOf(data)] = data
+			c.Campaigns = anew{c: c, s: s}
+			c.recheck = func(context.Context, proof.ID) error {
+				looks++
+				return fmt.Errorf("%w: %w", loop.ErrLost, store.ErrDropped)
+			}
+			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
+		})
+		defer b.kill()
+		id := proof.IDOf(data)
+		if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if looks != 1 || !s.HasCertificate(1, id) || b.view().State != loop.StateRunning {
+			t.Errorf("%d looks, it is there: %v, the campaign is %s: %s", looks, s.HasCertificate(1, id),
+				b.view().State, b.view().Why)
 		}
 	})
 }
