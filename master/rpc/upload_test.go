@@ -207,13 +207,14 @@ func TestPassingErrors(t *testing.T) {
 func TestDroppedPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
-		data, looks := []byte(nil), 0
+		var data []byte
+		var looks atomic.Int64
 		b := start(t, s, func(c *settings) {
 			data = certificate(claim(c.root.State().CanonicalKey(c.root.Board), eval.Lost))
 			s.certificates[proof.IDOf(data)] = data
 			c.Campaigns = anew{c: c, s: s}
 			c.recheck = func(context.Context, proof.ID) error {
-				looks++
+				looks.Add(1)
 				return fmt.Errorf("%w: %w", loop.ErrLost, store.ErrDropped)
 			}
 			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
@@ -224,8 +225,8 @@ func TestDroppedPart(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if looks != 1 || !s.HasCertificate(1, id) || b.view().State != loop.StateRunning {
-			t.Errorf("%d looks, it is there: %v, the campaign is %s: %s", looks, s.HasCertificate(1, id),
+		if looks.Load() != 1 || !s.HasCertificate(1, id) || b.view().State != loop.StateRunning {
+			t.Errorf("%d looks, it is there: %v, the campaign is %s: %s", looks.Load(), s.HasCertificate(1, id),
 				b.view().State, b.view().Why)
 		}
 	})
