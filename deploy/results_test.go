@@ -14,7 +14,8 @@ import (
 // and the page claims as many replies as they prove.
 func TestNothingIsClaimedUnchecked(t *testing.T) {
 	refuted, settled := map[string]bool{}, 0
-	for _, folder := range []string{"results/6x5", "results/6x5/E5-E2xF1", "results/6x5/E5-B2xB1"} {
+	for _, folder := range []string{"results/6x5", "results/6x5/E5-E2xF1", "results/6x5/E5-B2xB1",
+		"results/6x5/E5-B2xA1"} {
 		manifest, err := os.ReadFile(folder + "/6x5.proof")
 		if err != nil {
 			t.Fatal(err)
