@@ -83,7 +83,7 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 	// The store and its parts get their names once they are whole: a store without a part of the archive looks whole.
 	draft := filepath.Join(filepath.Dir(storeFile), "."+filepath.Base(storeFile)+".import")
 	if s, err := store.Open(draft, store.Options{}); errors.Is(err, store.ErrLocked) {
-		return r, err // another import is at it
+		return r, err // another import writes it
 	} else if err == nil {
 		s.Close()
 	}

@@ -161,7 +161,7 @@ func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
 	about, all := aboutOf(asked, k.farm.options.Services.Build), k.farm.store.Campaigns()
 	about.Name = cmp.Or(about.Name, store.FreeName(all, about.Board))
 	known := func(o store.Campaign) bool { return o.Name == about.Name || o.Same(about) == nil }
-	// Otherwise the store says what is wrong.
+	// The store itself refuses a malformed campaign, a taken name and a question that it has.
 	if _, err := about.Check(); err == nil && !slices.ContainsFunc(all, known) {
 		place := ProofFileOf(k.farm.options.StoreFile, about)
 		if err := mayReplace(place, asked.Root, asked.FirstMoves, false); err != nil {

@@ -29,7 +29,7 @@ func evidenceGC() *cobra.Command {
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&file, "store", "", "collect the evidence of the store in `FILE`")
 	c.Flags().BoolVar(&lost, "lost", false,
-		"forget the facts of missing parts, which are searched again; settled campaigns keep theirs")
+		"forget the facts of missing parts, which are searched again; settled campaigns with a certificate keep theirs")
 	if err := c.MarkFlagRequired("store"); err != nil {
 		panic(err) // the flag is defined above
 	}
@@ -43,8 +43,8 @@ func evidenceGC() *cobra.Command {
 		text := fmt.Sprintf("removed        %s that no fact names, and %d unknown, %s in all, from %s\n",
 			cli.Counted(done.Parts, "part"), done.Strays, cli.FormatSize(done.Bytes), done.Place)
 		if lost {
-			text += fmt.Sprintf("forgotten      %s whose parts are gone; settled campaigns keep theirs\n",
-				cli.Counted(done.Facts, "fact"))
+			text += fmt.Sprintf("forgotten      %s whose parts are gone; settled campaigns with a certificate keep "+
+				"theirs\n", cli.Counted(done.Facts, "fact"))
 		}
 		return cli.Answer(c, *asJSON, done, text)
 	}

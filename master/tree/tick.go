@@ -23,7 +23,7 @@ func (t *Tree) tick(elsewhere float64) {
 				t.lose(l) // takes it out of t.running
 			case l.defied.ticks >= t.grace():
 				t.abandon(l, evaded)
-			case l.cancelled && t.now-l.since > 2*t.grace(): // nobody knows why
+			case l.cancelled && t.now-l.since > 2*t.grace(): // it may be an accident
 				t.takeAway(l)
 			case t.evades(l):
 				t.evade(l)
