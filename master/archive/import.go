@@ -48,7 +48,8 @@ func (r Imported) String() string {
 const batch = 10_000
 
 // Numbers of a claim without a part. A claimed win that the other side would have to refute comes
-// after all open positions, whose numbers are smaller; a claimed loss is the first to be tried.
+// after all open positions, whose numbers are smaller; a claimed loss is the first to be tried. A position that
+// the tree has expanded gets its numbers from what is claimed below it.
 const (
 	late  = 1 << 26
 	never = 1<<30 - 2

@@ -614,5 +614,5 @@ func (c *campaign) firstMove(m amazons.Move) string {
 			}
 		}
 	}
-	return "unknown"
+	return "open"
 }

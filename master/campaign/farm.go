@@ -20,8 +20,8 @@
 //
 //   - ReadRoots and ReadOutline say what an uploaded part claims (conclude.go).
 //   - Look answers readers of the pages from parts (evidence.go).
-//   - Recheck, Resting and Suspects serve the case that a part turns out to be false (parts.go).
-//   - Conclude makes the proof of a settled tree and has it checked (conclude.go, verify.go).
+//   - Try, Recheck, Resting and Suspects serve the case that a part turns out to be false (parts.go).
+//   - Conclude makes the proof of a settled tree and has it checked (conclude.go, parts.go).
 //
 // # Conclusion
 //

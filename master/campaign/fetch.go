@@ -23,7 +23,7 @@ type Fetched struct {
 }
 
 // Fetch copies the parts of a manifest from a place, as evidence.Open takes it, into the folder beside the manifest.
-// A part that is there is not read again, so a fetch that was cut off goes on where it was. The checker
+// A part that is there and whole is not copied again, so a fetch that was cut off goes on where it was. The checker
 // judges the parts later. Errors: those of the manifest, of the place and of the folder, ctx's.
 func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 	done := Fetched{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}

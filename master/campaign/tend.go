@@ -145,7 +145,8 @@ func own(file string) error {
 
 // Collect removes the parts that nothing needs from the evidence of a store that no master has open:
 // those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
-// parts are gone. Errors: those of opening a store.
+// parts are gone. Errors: those of opening a store, store.ErrCorrupt where all parts are another store's, cli.ErrUsage
+// for a folder that is a link; with lost those of Open.
 func Collect(file string, lost bool) (c Collection, err error) {
 	// A copy of a store is made for reading, with a link to the parts of the original. It does not know newer parts.
 	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {

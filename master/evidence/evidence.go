@@ -86,7 +86,8 @@ type Store interface {
 	// replaces a part of that name, whose bytes can only be the same ones, or damaged. Errors:
 	// ErrMismatch, those of r and of the store; nothing new is then left.
 	Put(id proof.ID, size int64, r io.Reader) error
-	// Open opens a part. Nobody has looked at its bytes. Errors: ErrMissing, those of the store.
+	// Open opens a part. A bucket compares its bytes with its name, a folder does not. Errors: ErrMissing,
+	// those of the store.
 	Open(id proof.ID) (Object, error)
 	// Has returns the size of a part, and false where there is none. Errors: those of the store.
 	Has(id proof.ID) (size int64, ok bool, err error)

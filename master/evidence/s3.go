@@ -58,9 +58,9 @@ type S3 struct {
 const Scheme = "s3://"
 
 // Open returns the parts at a place: s3://BUCKET or s3://BUCKET/PREFIX, or a folder; see OpenFolder.
-// The endpoint of a bucket and the credentials come from the environment: AWS_ENDPOINT_URL,
-// AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the file that
-// AWS_SHARED_CREDENTIALS_FILE names. Errors: ErrPlace, ErrAway; nothing is read of the bucket.
+// The endpoint of a bucket and the credentials come from the environment: AWS_ENDPOINT_URL_S3 or
+// AWS_ENDPOINT_URL, AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the file that
+// AWS_SHARED_CREDENTIALS_FILE names. Errors: ErrPlace; nothing is read of the bucket.
 func Open(place string) (Store, error) {
 	rest, ok := strings.CutPrefix(place, Scheme)
 	if info, err := os.Stat(place); !ok && err == nil && !info.IsDir() {

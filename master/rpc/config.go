@@ -41,7 +41,7 @@ const (
 	// minFactNodes is the number of nodes below which a fact is not worth sending: it is found again
 	// in less time than it takes to store it.
 	minFactNodes = 1000
-	// hintEntries is how many entries of its table a worker sends as a hint, about 13 bytes each.
+	// hintEntries is how many entries of its table a worker sends as a hint, about 12 bytes each.
 	// With fewer, more is searched again; with more, traffic grows.
 	hintEntries = 1 << 12
 	// sessionUploads bounds the uploads of one worker: it uploads one, and may have broken off

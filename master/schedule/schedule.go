@@ -22,8 +22,8 @@
 // # Facts
 //
 // Facts are about positions, so they are valid for every campaign of the same board and kind of
-// proof: what one learns closes nodes of the others in the same step. A contradiction stops all
-// campaigns that share the facts, since one of these is false and may have been used in any of
+// proof: what one learns closes nodes of the others in the same step. After a contradiction all
+// campaigns that share the facts stand still, since one of these is false and may have been used in any of
 // their trees; campaigns of other boards go on.
 //
 // # Trust

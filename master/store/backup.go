@@ -47,7 +47,7 @@ func (p Progress) tell(part string, done, total int64) {
 }
 
 // BackupFile copies a store that no process has open for writing, with parts also its parts, before
-// the file. The path of the copy must be free. BackupFile checks the copy before it gives it its name,
+// the copy gets its name. The path of the copy must be free. BackupFile checks the copy before it gives it its name,
 // and returns the report of the check. Errors: those of Open and of the file system,
 // disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
 func BackupFile(ctx context.Context, from, to string, parts bool, progress Progress) (Report, error) {

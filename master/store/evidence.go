@@ -369,7 +369,8 @@ func (s *Store) CertificateFor(campaign uint32, id [32]byte) (io.ReaderAt, int64
 
 // OpenCertificate returns a reader of a certificate, and its size in bytes. The first time it reads
 // all of it, so that no wrong byte is ever returned. Any number of goroutines may use the reader
-// until the store is closed; it needs no Close. Errors: ErrNoCertificate, ErrCorrupt, ErrClosed.
+// until the store is closed; it needs no Close. Errors: ErrNoCertificate, ErrDropped, ErrCorrupt, ErrClosed,
+// evidence.ErrAway.
 func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 	c, ok, err := s.certificate(id)
 	if err == nil && !ok {

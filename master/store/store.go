@@ -159,8 +159,8 @@ func create(path string, c Campaign, o Options) (err error) {
 // Open opens the store at path. It verifies the page structure and the records about the store
 // itself before anything may write to the file. Facts, tree positions and certificates are verified
 // when they are read.
-// Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, ErrNoRoom, and those
-// of the file system.
+// Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, evidence.ErrPlace,
+// evidence.ErrAway, and those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {

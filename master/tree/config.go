@@ -49,7 +49,8 @@ type Config struct {
 	SilentTicks int
 	// Patience is the number of ticks that a lease may take beyond what its budget accounts for at the
 	// speed of its worker (overdue). Then it is cancelled, unless its worker is the only one. A cancelled
-	// lease that goes on for a third of it is lost, and an offence. Default 30. Too small: slow machines
+	// lease that goes on for two thirds of it is lost. It is an offence if its worker reports progress in as
+	// many ticks as a third has, after the first third. Default 30. Too small: slow machines
 	// waste their first leases, and slow uploads are refused. Too large: a worker that does not search
 	// holds up the others.
 	Patience int
@@ -60,7 +61,7 @@ type Config struct {
 	ShortPercent int
 
 	// CheckFirst is the number of a party's results that another party's search must confirm before
-	// its further results count unchecked (trust.go). Default 0: nothing is checked, which is right
+	// its further results count unchecked (check.go). Default 0: nothing is checked, which is right
 	// where all workers are your own. Too large: much is searched twice.
 	CheckFirst int
 	// CheckSeed decides which later results are checked. Workers must not know it. Default 0.

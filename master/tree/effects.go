@@ -125,9 +125,9 @@ type Settled struct {
 	NoGivenMoveWins bool
 }
 
-// Contradiction says that two claims about one position exclude each other. The campaign stops: no
-// lease is granted and no fact accepted until a person has looked. If the fact of Claim caused it,
-// that fact is not persisted.
+// Contradiction says that two claims about one position exclude each other. The tree stops: it grants
+// no lease and accepts no fact. The loop checks the parts behind both claims and makes the tree anew, or a
+// person has to look. If the fact of Claim caused it, that fact is not persisted.
 type Contradiction graph.Contradiction
 
 // Refused says that an event, or one fact of it, was not accepted, and why. It is final: to send the

@@ -12,7 +12,7 @@ import (
 //  1. its facts enter the tree (learn, facts.go), and solve their positions;
 //  2. its lease ends (end, lease.go);
 //  3. its numbers count as far as the kind of the result allows, maybe after a check (check.go);
-//  4. what follows is computed upward (propagate, climb.go);
+//  4. what follows is computed upward (propagate, graph/climb.go);
 //  5. the leaf may be split (split.go).
 
 func (t *Tree) result(e Result) {

@@ -114,8 +114,8 @@ var (
 	errOver = errors.New("over")
 )
 
-// NewMachine returns the machine of one worker. Name, Cores, TableBytes, Drain and NewSolver of the
-// configuration are the driver's. Errors wrap ErrConfig.
+// NewMachine returns the machine of one worker. Name, Drain and NewSolver of the configuration are
+// the driver's. Errors wrap ErrConfig.
 func NewMachine(c Config, now time.Duration) (*Machine, error) {
 	c, err := c.withDefaults()
 	if err != nil {

@@ -4,7 +4,7 @@ import "time"
 
 // PrefetchPercent is how much of a lease's time the wait for the next one may take before the next
 // one is asked for early, unless Config says otherwise. Sixteen simulated workers did not do better
-// with less: they rarely went on with the position they had searched (master/simulate/RESULTS.md).
+// with less: they rarely went on with the position they had searched (deploy/docs/results/simulate.md).
 const PrefetchPercent = 10
 
 // waits is how long the worker waited for its leases, on average over the last ones. The zero value
