@@ -107,6 +107,7 @@ type Guard struct {
 	refused *prometheus.CounterVec
 	reloads *prometheus.CounterVec
 	expiry  prometheus.Gauge
+	expired bool // the master's own credential, when Reload looked last
 
 	mu       sync.Mutex
 	callers  map[*caller]struct{}
@@ -190,6 +191,11 @@ func (g *Guard) Reload() {
 		g.expiry.Set(float64(leaf.NotAfter.Unix()))
 		g.log.Info("credentials read again", "expires", leaf.NotAfter)
 	}
+	err := g.files.Dated()
+	if err != nil && !g.expired {
+		g.log.Error(`nobody can connect; "master certs master --host HOST" makes a new credential`, "error", err)
+	}
+	g.expired = err != nil
 	g.sweep()
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -96,10 +97,13 @@ func callError(address string, err error) error {
 		return cli.Usagef("--master %s: %s", address, agent.Reason(err))
 	}
 	if agent.RefusedByCredential(err) {
-		return fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err))
+		return cli.As(agent.ErrRefused, fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err)))
 	}
 	switch s.Code() {
 	case codes.Unavailable:
+		if why := agent.Reason(err); strings.HasPrefix(why, agent.WrongDates) {
+			return fmt.Errorf("--master %s: %s", address, why)
+		}
 		return fmt.Errorf("no master answers at %s: %s; start one with %s serve, or name another with --master",
 			address, agent.Reason(err), cli.Program("master"))
 	case codes.DeadlineExceeded:

@@ -461,6 +461,44 @@ func TestExpiredBundle(t *testing.T) {
 	}
 }
 
+// TestDates: a running master keeps its good credential where one comes that has expired or is not good yet, and takes
+// the latter once it is. No program begins with such a credential.
+func TestDates(t *testing.T) {
+	shift := -3 * time.Hour // the authority is that old
+	a := authorityAt(t, func() time.Time { return time.Now().Add(shift) })
+	files, err := identity.OpenMaster(a.folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comes := func(by, lifetime time.Duration, want string) {
+		t.Helper()
+		shift = by
+		issue(t, a, Request{Identity: master, Hosts: []string{"localhost"}, Lifetime: lifetime, Renew: true})
+		if changed, err := files.Reload(); changed || !errors.Is(err, identity.ErrFiles) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v, %v, want %q", changed, err, want)
+		}
+		if changed, err := files.Reload(); changed || err != nil {
+			t.Errorf("told twice: %v, %v", changed, err)
+		}
+		if _, err := identity.OpenMaster(a.folder); !errors.Is(err, identity.ErrFiles) ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("a program begins: %v, want %q", err, want)
+		}
+	}
+	comes(-2*time.Hour, time.Hour, "expired on")
+	comes(skew+1500*time.Millisecond, time.Hour, "good from")
+	for range 50 {
+		if changed, err := files.Reload(); err != nil {
+			t.Fatal(err)
+		} else if changed {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Error("a credential is not taken when its time has come")
+}
+
 func leafOf(t testing.TB, data []byte) *x509.Certificate {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "leaf")

@@ -60,8 +60,9 @@ type Files struct {
 	role    Role // Master: the folder of a master; otherwise of a worker or an operator
 	current atomic.Pointer[Material]
 
-	mu   sync.Mutex
-	seen [sha256.Size]byte // digest of what was read last, good or not
+	mu    sync.Mutex
+	seen  [sha256.Size]byte // digest of what was read last, good or not
+	again time.Time         // the credential read last is good from then on; zero: it is, or never will be
 }
 
 // OpenMaster reads the folder of a master. Errors wrap ErrFiles.
@@ -71,19 +72,33 @@ func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
 // if the credential is for another role.
 func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
 
-// open reads a folder for the first time. Here an expired credential is an error, because a program
-// that starts with one would be refused by everybody. A credential that expires while the program
-// runs is not: a new one may come into the folder at any time.
+// open reads a folder for the first time. Here an expired credential, or one that is not good yet, is an error,
+// because a program that starts with one would be refused by everybody. A credential that expires while the
+// program runs is not: a new one may come into the folder at any time.
 func open(folder string, role Role) (*Files, error) {
 	f := &Files{folder: folder, role: role}
 	if _, err := f.Reload(); err != nil {
 		return nil, err
 	}
-	leaf := f.Current().Certificate.Leaf
-	if time.Now().After(leaf.NotAfter) {
-		return nil, fmt.Errorf("%w: %s expired on %s", ErrFiles, f.own(), leaf.NotAfter.Format(time.DateTime))
+	if err := f.Dated(); err != nil {
+		return nil, err
 	}
 	return f, nil
+}
+
+// Dated returns an error if the program's own credential has expired, or is not good yet. It wraps ErrFiles.
+func (f *Files) Dated() error { return f.dated(f.Current(), time.Now()) }
+
+// dated is Dated for a content at a moment.
+func (f *Files) dated(m *Material, now time.Time) error {
+	switch leaf := m.Certificate.Leaf; {
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("%w: %s expired on %s", ErrFiles, f.own(), leaf.NotAfter.Format(time.DateTime))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("%w: %s is good from %s on, and here it is %s: see whether the clock is right", ErrFiles,
+			f.own(), leaf.NotBefore.Format(time.DateTime), now.UTC().Format(time.DateTime))
+	}
+	return nil
 }
 
 // hint names the command that makes the folder.
@@ -106,7 +121,8 @@ func (f *Files) own() string {
 func (f *Files) Current() *Material { return f.current.Load() }
 
 // Reload reads the folder. It reports whether the content is new and good; Current then returns it.
-// New content that is not good is an error, once, and Current stays as it was. Errors wrap ErrFiles.
+// New content that is not good is an error, once, and Current stays as it was: also a credential that has expired, or
+// is not good yet, if the one before is good. Errors wrap ErrFiles.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,10 +143,11 @@ func (f *Files) Reload() (changed bool, err error) {
 	// Errors of reading are part of the digest: a folder that stays broken is reported once, and a
 	// folder that is mended is read.
 	digest := [sha256.Size]byte(hash.Sum(nil))
-	if digest == f.seen {
+	now := time.Now()
+	if digest == f.seen && (f.again.IsZero() || now.Before(f.again)) {
 		return false, nil
 	}
-	f.seen = digest
+	f.seen, f.again = digest, time.Time{}
 	if missing != nil {
 		return false, fmt.Errorf("%w: %w; %s", ErrFiles, missing, f.hint())
 	}
@@ -147,6 +164,12 @@ func (f *Files) Reload() (changed bool, err error) {
 				return false, fmt.Errorf("%w: %s has the number %v and is older than number %v, which is in use",
 					ErrFiles, names[2], number, before)
 			}
+		}
+		if err := f.dated(m, now); err != nil && f.dated(old, now) == nil {
+			if from := m.Certificate.Leaf.NotBefore; now.Before(from) {
+				f.again = from
+			}
+			return false, err
 		}
 		m.Revision = old.Revision + 1
 	}

@@ -88,10 +88,7 @@ func (f *Files) ClientTLS() *tls.Config {
 		// The client shows its credential to every master. A master that does not know the authority
 		// can then say so.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			if leaf := m.Certificate.Leaf; time.Now().After(leaf.NotAfter) {
-				return nil, fmt.Errorf("%w: %s expired on %s", ErrFiles, f.own(), leaf.NotAfter.Format(time.DateTime))
-			}
-			return &m.Certificate, nil
+			return &m.Certificate, f.dated(m, time.Now())
 		},
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 {

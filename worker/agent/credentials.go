@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"amazonsfarm/shared/identity"
 
@@ -44,11 +45,19 @@ func (c *clientCredentials) ClientHandshake(ctx context.Context, authority strin
 // expects. gRPC passes on the text alone.
 const wrongMaster = "the master's credential is "
 
+// WrongDates begins the text of an error about a master whose credential is not good now, which may pass.
+const WrongDates = "the master's credential has other dates: "
+
 // explainHandshake says whose credential a master has, where that is not the one that was expected.
 func explainHandshake(err error) error {
 	var host x509.HostnameError
 	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
 	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return errors.New(WrongDates + "it is good from " + invalid.Cert.NotBefore.Format(time.DateTime) + " to " +
+			invalid.Cert.NotAfter.Format(time.DateTime) + "; set the clock here, or make a new one there with " +
+			"\"master certs master --host HOST\"")
 	case errors.As(err, &host):
 		names := slices.Clone(host.Certificate.DNSNames)
 		for _, ip := range host.Certificate.IPAddresses {
