@@ -109,15 +109,11 @@ func (r reporter) assembling(done, total int) {
 
 // concludeOrWait is conclude; an error for want of room, for the certificate or in the store, and one
 // about a bucket that does not answer pass.
-// After an error that passes the loop pauses and asks again; any other one stops the campaign, or takes
-// parts back.
+// After an error that passes the loop asks again; any other one stops the campaign, or takes parts back.
 func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
 	report func(state, why string, p loop.Phase)) (loop.Conclusion, error) {
 	conclusion, err := c.conclude(ctx, e, report)
-	if (errors.Is(err, store.ErrNoRoom) || disk.Full(err)) && !errors.Is(err, store.ErrFailed) {
-		err = fmt.Errorf("%w: %w", store.ErrNoRoom, err)
-	}
-	if errors.Is(err, evidence.ErrAway) {
+	if errors.Is(err, evidence.ErrAway) || disk.Full(err) && !errors.Is(err, store.ErrFailed) {
 		err = passing{err}
 	}
 	return conclusion, lost(err)

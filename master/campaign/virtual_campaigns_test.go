@@ -62,7 +62,7 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 			loop.Asked{Name: "one-move", Root: root, RulesOnly: true}); err == nil {
 			t.Error("two campaigns have one name")
 		}
-		if err := v.handle("4x5").Change(t.Context(), store.Change{Paused: new(true)}); err != nil {
+		if _, err := v.handle("4x5").Change(t.Context(), store.Change{Paused: new(true)}); err != nil {
 			t.Fatal(err)
 		}
 		one, two := v.work("one", nil, nil), v.work("two", nil, nil)
@@ -90,7 +90,7 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 			c.State != loop.StateSettled {
 			t.Errorf("the paused campaign: %v", c)
 		}
-		if err := v.handle("4x5").Change(t.Context(), store.Change{Paused: new(false)}); err != nil {
+		if _, err := v.handle("4x5").Change(t.Context(), store.Change{Paused: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -150,7 +150,7 @@ func TestEndedCampaign(t *testing.T) {
 		}
 		w := v.work("w", nil, nil)
 		v.await("it is worked on", func() bool { return v.summary("4x4").Tree.Running > 0 })
-		if err := v.handle("4x4").Change(t.Context(), store.Change{End: true}); err != nil {
+		if _, err := v.handle("4x4").Change(t.Context(), store.Change{End: true}); err != nil {
 			t.Fatal(err)
 		}
 		v.await("its lease is back", func() bool { return v.summary("4x4").Tree.Leased == 0 })

@@ -117,8 +117,8 @@ type campaign struct {
 	halted     bool            // its tree was told to pause
 	learned    recent.Facts
 	evidence   Evidence    // of the settled tree
-	homeless   bool        // the certificate found no room: it is put together again when there is some
-	again      int         // ticks until then, at least
+	homeless   error       // why the certificate found no room; nil: it was not tried, or found some
+	again      int         // ticks until it is put together again
 	rest       tree.Status // of the tree when it was put away
 	doubted    []proof.ID  // parts that do not hold, whose facts are to be taken back
 	taking     bool        // facts are being taken back
@@ -186,35 +186,42 @@ type Handle struct {
 	c    *campaign
 }
 
-// Change changes the settings of the campaign, durably. Errors: ErrFixed, those of Campaigns.Change,
-// ErrEnded, those of ctx.
-func (h *Handle) Change(ctx context.Context, change store.Change) error {
+// Change changes the settings of the campaign, durably, and returns what is known of it then: the loop may end with
+// the change. Errors: ErrFixed, those of Campaigns.Change, ErrEnded, those of ctx.
+func (h *Handle) Change(ctx context.Context, change store.Change) (v View, err error) {
 	l := h.loop
 	if l.cfg.Campaigns == nil {
-		return ErrFixed
+		return v, ErrFixed
 	}
 	ctx, done, err := l.alone(ctx)
 	if err != nil {
-		return err
+		return v, err
 	}
 	defer done()
 	s, err := l.cfg.Campaigns.Change(h.Number, change)
 	if err != nil {
-		return err
+		return v, err
 	}
-	return l.order(ctx, func() { l.change(h.c, s) })
+	reply := make(chan View, 1)
+	return await(ctx, l, message{func() { l.change(h.c, s) }, func() { reply <- l.view(h.c) }}, reply)
 }
 
 // alone waits until no other change of campaigns is on its way, so that the loop gets them in the order
 // of the store. The context that it returns does not end: once a change is in the store the loop has to
-// know, whoever waits for that. done lets the next one go on.
+// know, whoever waits for that; so it does not end meanwhile because all campaigns are over. done lets the next one
+// go on.
 func (l *Loop) alone(ctx context.Context) (lasting context.Context, done func(), err error) {
 	select {
 	case l.changing <- struct{}{}:
-		return context.WithoutCancel(ctx), func() { <-l.changing }, nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
+	lasting, done = context.WithoutCancel(ctx), func() { <-l.changing }
+	if err := l.order(lasting, func() {}); err != nil { // it has ended
+		done()
+		return nil, nil, err
+	}
+	return lasting, done, nil
 }
 
 // Add adds a campaign and begins with it. Errors: ErrFixed, those of Campaigns, ErrEnded, those of ctx.

@@ -82,7 +82,18 @@ func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign,
 	still(func() { l.concluded(c, conclusion, err) })
 }
 
-// concluded notes what About.Conclude says. Without room it is asked again when there is some.
+// retry puts together again what found no room a while ago. Other campaigns go on meanwhile.
+func (l *Loop) retry() {
+	for _, c := range l.campaigns() {
+		if c.again > 0 {
+			if c.again--; c.again == 0 {
+				l.begin(c)
+			}
+		}
+	}
+}
+
+// concluded notes what About.Conclude says. Without room it is asked again after a while.
 func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
 	wrong := (*checks.FalsePartsError)(nil)
 	switch {
@@ -90,15 +101,22 @@ func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
 	case errors.As(err, &wrong) && (c.Recheck != nil || errors.Is(err, ErrLost)):
 		l.retract(c, wrong.IDs, err) // of workers of this process, lost parts alone
 	case errors.Is(err, store.ErrNoRoom) || disk.Crowded(err):
-		l.halt(err)
-		c.homeless, c.again = true, againTicks
+		if c.homeless == nil {
+			l.cfg.Metrics.spacePauses.Inc()
+			l.cfg.Log.Error("the certificate finds no room; it is put together again every half minute", "campaign",
+				c.Name, "reason", err)
+		}
+		c.homeless, c.again = err, againTicks
 	case err != nil:
 		l.stop(c, err)
 	default:
-		c.conclusion, c.phase = &conclusion, Phase{}
-		c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
-		if !conclusion.Verified && conclusion.VerifiedBy == "" {
-			c.why = "the winner is known"
+		c.conclusion, c.phase, c.homeless = &conclusion, Phase{}, nil
+		c.state, c.why = StateSettled, "the winner is known"
+		if conclusion.Winner == "" {
+			c.why = "no given first move wins"
+		}
+		if conclusion.Verified || conclusion.VerifiedBy != "" {
+			c.why += " and the certificate is verified"
 		}
 		l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", conclusion.Winner, "certificate",
 			conclusion.File)

@@ -256,6 +256,7 @@ func (l *Loop) tick() {
 	l.saveQuarantines()
 	distrusted := l.book.Tick(l.full == nil)
 	if l.full == nil {
+		l.retry()
 		for _, p := range distrusted {
 			l.stepOf(0, tree.Distrusted{Party: p.String()})
 		}
@@ -307,7 +308,7 @@ func (l *Loop) over() (bool, error) {
 	return false, nil
 }
 
-// allOver reports whether every campaign is over.
+// allOver reports whether every campaign is over, and none is being added or changed.
 func (l *Loop) allOver() bool {
-	return !slices.ContainsFunc(l.campaigns(), func(c *campaign) bool { return !c.over() })
+	return len(l.changing) == 0 && !slices.ContainsFunc(l.campaigns(), func(c *campaign) bool { return !c.over() })
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,18 +23,18 @@ import (
 // messages are applied, and the campaigns go on. Since nothing was acknowledged meanwhile, nothing is lost if the
 // master ends: the workers keep it.
 
-// halt pauses the campaigns for want of room.
+// halt pauses the campaigns for want of room, or because the store is not where it was.
 func (l *Loop) halt(why error) {
 	if l.full == nil {
 		l.cfg.Metrics.spacePauses.Inc()
-		l.cfg.Log.Error("the campaign pauses for want of room and goes on by itself once there is some", "reason", why)
+		l.cfg.Log.Error("the campaigns pause and go on by themselves once that is mended", "reason", why)
 	}
 	l.full = why
 	l.pauses()
 	l.tellWaiting()
 }
 
-// crowded is the last part of a worker that found no room where commits still find some.
+// crowded is the last part of a worker that could not be stored where commits still can.
 type crowded struct {
 	at  time.Time
 	why string
@@ -42,13 +43,13 @@ type crowded struct {
 // crowdedFor is how long people are told of it: workers try again within half a minute.
 const crowdedFor = time.Minute
 
-// Crowded notes that a part of so many bytes found no room. The worker alone waits: if the farm did, an announced
-// size would be enough to stop it.
+// Crowded notes that a part of so many bytes found no room, or no folder in which it can be written. The worker alone
+// waits: if the farm did, an announced size would be enough to stop it.
 func (l *Loop) Crowded(ctx context.Context, s *Session, part int64, why error) {
 	_ = l.do(ctx, func() {
 		now := l.cfg.Now()
 		if now.Sub(l.crowded.at) > crowdedFor {
-			l.cfg.Log.Error("there is no room for a part of a worker, which tries again", "worker", s.Name,
+			l.cfg.Log.Error("a part of a worker cannot be stored now; the worker tries again", "worker", s.Name,
 				"bytes", part, "reason", why)
 		}
 		l.crowded = crowded{now, fmt.Sprintf("a part of %s of worker %s waits: %v", cli.FormatSize(part), s.Name, why)}
@@ -62,19 +63,8 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 			return nil, nil
 		}
 		if err := l.store.Room(0); err != nil {
-			l.halt(err)
+			l.halt(cmp.Or(l.store.Room(spareBytes), err)) // this much is asked for before it goes on
 		}
-		return nil, nil
-	}
-	again := false
-	for _, c := range l.campaigns() {
-		if c.again > 0 {
-			c.again--
-			again = true
-		}
-	}
-	if again {
-		l.tellWaiting()
 		return nil, nil
 	}
 	if err := l.store.Room(spareBytes); err != nil {
@@ -89,15 +79,9 @@ func (l *Loop) lookForRoom() (waited []message, err error) {
 			return nil, err
 		}
 	}
-	l.cfg.Log.Warn("there is room again: the campaign goes on")
+	l.cfg.Log.Warn("that is mended: the campaigns go on")
 	l.full = nil
 	l.pauses()
-	for _, c := range l.campaigns() {
-		if c.homeless {
-			c.homeless = false
-			l.begin(c)
-		}
-	}
 	for _, e := range l.waiting {
 		e.Session.waiting = 0
 		e.waited = true

@@ -328,7 +328,7 @@ func (l *Loop) regrow(c *campaign) {
 	}
 	c.Tree = grown.Tree
 	c.settled, c.stopped, c.state, c.why = nil, nil, StateRunning, ""
-	c.evidence, c.counted.expired = Evidence{}, nil
+	c.evidence, c.counted.expired, c.homeless, c.again = Evidence{}, nil, nil, 0
 	c.generation++
 	l.begun(c)
 	if l.draining != nil {

@@ -74,8 +74,12 @@ func (l *Loop) views() (all []View) {
 
 // explain finds the state of a campaign that is not over, and why it is so.
 func (l *Loop) explain(c *campaign, v *View) {
-	if l.full != nil && l.draining == nil && (v.State == StateRunning || c.homeless) {
-		v.State, v.Why = StatePaused, l.full.Error()+"; the campaign goes on by itself once there is room"
+	switch {
+	case l.draining != nil:
+	case c.again > 0:
+		v.State, v.Why = StatePaused, c.homeless.Error()+"; it is tried again every half minute"
+	case l.full != nil && v.State == StateRunning:
+		v.State, v.Why = StatePaused, l.full.Error()+"; the campaign goes on by itself then"
 	}
 	if v.State != StateRunning {
 		return

@@ -114,10 +114,11 @@ func (c *controlService) change(ctx context.Context, name string, change store.C
 	if err != nil {
 		return nil, err
 	}
-	if err := h.Change(ctx, change); err != nil {
+	v, err := h.Change(ctx, change)
+	if err != nil {
 		return nil, err
 	}
-	return (&Campaign{c.loop, h}).Status(ctx)
+	return statusMessage(v), nil
 }
 
 func (c *controlService) Pause(ctx context.Context, r *farmv1.PauseRequest) (*farmv1.StatusResponse, error) {

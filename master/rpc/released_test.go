@@ -165,7 +165,7 @@ func TestEndedIsReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Change(ctx, store.Change{End: true}); err != nil {
+	if _, err := h.Change(ctx, store.Change{End: true}); err != nil {
 		t.Fatal(err)
 	}
 	for w.receive().GetCancel() == nil {
@@ -208,7 +208,7 @@ func TestChangeOutlivesItsCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Change(ctx, store.Change{}); err != nil {
+	if _, err := h.Change(ctx, store.Change{}); err != nil {
 		t.Fatal(err)
 	}
 	if v := b.view(); v.Priority != 7 {

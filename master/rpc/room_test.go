@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 var errFull = fmt.Errorf("%w: 3 MiB left where 256 MiB are wanted", store.ErrNoRoom)
@@ -139,6 +141,51 @@ func TestNoRoom(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNoRoomForCertificate: a campaign whose certificate finds no room is told to wait, and tried again. The farm does
+// not wait for it.
+func TestNoRoomForCertificate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		var tries atomic.Int32
+		b := start(t, s, func(c *settings) {
+			c.conclude = func(context.Context, loop.Evidence,
+				func(string, string, loop.Phase)) (loop.Conclusion, error) {
+				if tries.Add(1) < 3 {
+					return loop.Conclusion{}, errFull
+				}
+				return loop.Conclusion{Winner: "second", Verified: true}, nil
+			}
+			c.Stay = true
+		})
+		w := b.worker("w")
+		l := w.lease()
+		part := certificate(claim(b.root, eval.Lost))
+		if _, err := w.upload(part); err != nil {
+			t.Fatal(err)
+		}
+		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, proof.IDOf(part))))
+		w.ack(1)
+		time.Sleep(45 * time.Second) // it was tried again once
+		if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") ||
+			tries.Load() != 2 {
+			t.Errorf("without room: %s (%s) after %d tries", r.GetState(), r.GetWhy(), tries.Load())
+		}
+		if n := b.figure("amazons_master_space_pauses_total"); n != 1 {
+			t.Errorf("%v pauses are counted", n)
+		}
+		idle := b.worker("idle")
+		idle.ready()
+		if m := idle.receive(); m.GetHold() != nil {
+			t.Error("the farm waits for one certificate")
+		}
+		time.Sleep(30 * time.Second)
+		if r := b.status(); r.GetState() != loop.StateSettled {
+			t.Errorf("with room: %s (%s)", r.GetState(), r.GetWhy())
+		}
+		b.kill()
+	})
 }
 
 // TestNoRoomForPart: where there is room for commits but not for a part, its worker waits and the status says so.

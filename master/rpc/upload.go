@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"sync"
 	"time"
@@ -271,7 +272,8 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		return false, err
 	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
-	if errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) {
+	if path := new(fs.PathError); errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) ||
+		errors.As(err, &path) && !errors.Is(err, store.ErrFailed) { // of the folder of parts
 		f.loop.Crowded(ctx, s, int64(len(data)), err)
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {

@@ -2,12 +2,19 @@ package store
 
 import (
 	"fmt"
+	"os"
 )
 
 // Room returns nil if Options.MinFreeBytes are left after writing more bytes. Otherwise it returns an
-// error that wraps ErrNoRoom and says how much room there is. It costs one system call. A file system
-// that does not tell its room counts as large enough.
-func (s *Store) Room(more int64) error { return s.options.room(s.path, more) }
+// error that wraps ErrNoRoom and says how much room there is; one that wraps ErrMissing if the file is not at its
+// path any more. It costs three system calls. A file system that does not tell its room counts as large enough.
+func (s *Store) Room(more int64) error {
+	if now, err := os.Stat(s.path); err != nil || !same(s.file, now) {
+		return fmt.Errorf("%w at %s any more: it was removed, moved or replaced while it is in use; put it back",
+			ErrMissing, s.path)
+	}
+	return s.options.room(s.path, more)
+}
 
 // room returns ErrNoRoom where writing so many bytes would leave less than MinFreeBytes on the disk
 // under a path. Where the free space is unknown, there is room.

@@ -452,6 +452,27 @@ func TestNoSpace(t *testing.T) {
 	check(t, s)
 }
 
+// TestMovedStore: a store whose file is not in its place is told so, until it is back.
+func TestMovedStore(t *testing.T) {
+	s := newStore(t, Options{})
+	away := s.Path() + ".away"
+	if err := os.Rename(s.Path(), away); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Room(0); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "put it back") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(s.Path(), []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Room(0); !errors.Is(err, ErrMissing) {
+		t.Error(err)
+	}
+	if err := errors.Join(os.Rename(away, s.Path()), s.Room(0)); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestCertificates(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{certificateBytes: 4 << 20}})
 	sizes := []int{1, 511, 512, 4096, 65_496, 1 << 20, 3<<20 + 17}

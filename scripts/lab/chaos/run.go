@@ -155,7 +155,7 @@ func (c *campaign) run() *result {
 		facts, certs := c.ledger.size(uint32(i + 1))
 		c.facts, c.certs = append(c.facts, facts), append(c.certs, certs)
 	}
-	c.pauses = strings.Count(c.master.complaints(), "pauses for want of room")
+	c.pauses = strings.Count(c.master.complaints(), "campaigns pause and go on by themselves")
 	if c.wrong == nil {
 		c.wrong = c.judge()
 	}
