@@ -158,9 +158,11 @@ func (l *lease) result(e Gathered, took time.Duration) *farmv1.WorkRequest {
 		Cancelled: l.early, Facts: wireFacts(e.Parts), Campaign: l.of.number,
 	}
 	// A verdict counts only with a part that proves it. Without one the numbers and hints are what the
-	// next worker can use.
+	// next worker can use; the master is told if it was the cancellation that cut the evidence.
 	if fact, proved := factOf(e.Parts, l.key); proved {
 		m.Verdict = farmv1.WriteVerdict(fact.Verdict)
+	} else if r.Verdict != eval.Open {
+		m.Cancelled = l.cancelled
 	}
 	if m.Verdict == farmv1.Verdict_VERDICT_UNSPECIFIED {
 		m.Children, m.Hints = numbers.Append(nil, r.Children), e.Hints

@@ -371,7 +371,7 @@ func (m *Machine) lost(e Lost) error {
 			}
 		// A stream that lasted makes the next pause short again. One that breaks each time soon after
 		// Join does not, or it would be tried ten times a second.
-		case m.now-m.stream.began > 10*m.c.BackoffMax:
+		case m.now-m.stream.began > 2*m.c.BackoffMax:
 			m.pause = m.c.BackoffMin
 		}
 	}
