@@ -116,17 +116,26 @@ func (v View) known(k amazons.Key) (eval.Verdict, uint64) {
 	if f, ok := v.g.facts[k]; ok {
 		return f.Verdict, f.Nodes
 	}
-	if n := v.g.Get(k); n != nil {
+	if n := v.g.Get(k); n != nil && !v.unasked(n) {
 		return n.Verdict(), n.Nodes
 	}
 	return eval.Open, 0
+}
+
+// unasked reports whether a node is a root of which no given first move wins: nobody asked about the others, so
+// nothing is known of the position.
+func (v View) unasked(n *Node) bool {
+	return n == v.g.Root && v.g.Restricted() && n.Verdict() == eval.Lost
 }
 
 // position returns what is known of a position, and how many children it has looked at, at most looks.
 func (v View) position(k amazons.Key, looks int) (p Position, looked int) {
 	p = Position{Key: k, Phi: 1, Delta: 1}
 	if n := v.g.Get(k); n != nil {
-		p.InTree, p.Verdict, p.Basis, p.Phi, p.Delta = true, n.Verdict(), n.Basis, n.Phi, n.Delta
+		p.InTree = true
+		if !v.unasked(n) {
+			p.Verdict, p.Basis, p.Phi, p.Delta = n.Verdict(), n.Basis, n.Phi, n.Delta
+		}
 		p.Expanded, p.Leased, p.Aside = n.Expanded, n.Lease != 0, n.Aside
 		p.Nodes, p.AtLeast, looked = nodesBelow(n, looks)
 	}

@@ -69,6 +69,33 @@ func TestExplore(t *testing.T) {
 	t.Error("every position two moves on is in the tree")
 }
 
+// TestExploreGiven: where no given first move wins, nothing is said of the position and of its other moves.
+func TestExploreGiven(t *testing.T) {
+	root := position(t, ".B../..../..../..W. w")
+	s := root.State()
+	given := s.Moves(nil)[0]
+	g := New(root, []amazons.Move{given}, 1000)
+	g.expand(g.Root, g.successors(g.Root))
+	key := s.After(given).CanonicalKey(root.Board)
+	g.Enter(proof.Fact{Key: key, Verdict: eval.Won}, "")
+	g.Propagate()
+	if g.Root.Verdict() != eval.Lost {
+		t.Fatal("the question is not settled")
+	}
+	at, moves := g.View().Explore(s)
+	if at.Verdict != eval.Open || at.Basis != NoBasis || at.Phi != 1 || at.Delta != 1 || !at.InTree {
+		t.Errorf("the position: %+v", at)
+	}
+	for _, m := range moves {
+		if want := m.After.Key == key; (m.After.Verdict == eval.Won) != want || !want && m.After.Verdict != eval.Open {
+			t.Errorf("%v: %+v", m.Move, m.After)
+		}
+	}
+	if line := g.View().Line(s, 10); len(line) > 0 {
+		t.Errorf("it is played out: %v", line)
+	}
+}
+
 // TestLine plays out a position whose winning move and one reply to it are known.
 func TestLine(t *testing.T) {
 	root := position(t, ".B../..../..../..W. w")
