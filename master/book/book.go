@@ -105,7 +105,7 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 	move, basis, how := f.Move, "entry", "The proof has an answer to each reply."
 	if searched && s.Legal(move) {
 		basis, how = "search", "The proof does not reach here; a search found this move."
-	} else if !s.Legal(move) || leaf(s, p.Board) == eval.Won {
+	} else if !s.Legal(move) {
 		var ok bool
 		if move, ok = counted(s, p.Board); ok {
 			basis, how = "rule", "The proof ends here, because counting decides."
@@ -227,8 +227,25 @@ type Cell struct {
 	Move    string `json:"move"`
 	Outcome string `json:"outcome"` // wins, loses or open, for the side that plays it
 	Leased  bool   `json:"leased,omitempty"`
-	Size    uint64 `json:"size"`
+	Size    uint64 `json:"size"` // at least: a large proof is not counted to the end
 	Replies []Cell `json:"replies,omitempty"`
+}
+
+// SetReplies gives a cell its replies. It is larger than all of them together.
+func (c *Cell) SetReplies(replies []Cell) {
+	c.Replies = replies
+	sum := uint64(1)
+	for _, r := range replies {
+		sum += r.Size
+	}
+	c.Size = max(c.Size, sum)
+}
+
+// Largest puts the cells with the most work first.
+func Largest(list []Cell) {
+	slices.SortStableFunc(list, func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), strings.Compare(a.Move, b.Move))
+	})
 }
 
 // OfCertificate divides the positions of a certificate by first moves, replies and moves after these.
@@ -256,12 +273,12 @@ func cells(c *proof.Certificate, s amazons.State, budget, depth int) []Cell {
 		cell := Cell{Move: m.String(), Outcome: eval.MoveWord(c.Look(after).Verdict), Size: uint64(n)}
 		list, states[cell.Move] = append(list, cell), after
 	}
-	slices.SortStableFunc(list, func(a, b Cell) int { return cmp.Compare(b.Size, a.Size) })
-	shown := list[:min(len(list), workReplies)]
-	for i := range shown {
+	Largest(list)
+	for i := range list[:min(len(list), workReplies)] {
 		if depth > 1 {
-			shown[i].Replies = cells(c, states[shown[i].Move], budget/8, depth-1)
+			list[i].SetReplies(cells(c, states[list[i].Move], budget/8, depth-1))
 		}
 	}
+	Largest(list)
 	return list
 }

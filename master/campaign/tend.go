@@ -144,9 +144,10 @@ func own(file string) error {
 }
 
 // Collect removes the parts that nothing needs from the evidence of a store that no master has open:
-// those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
-// parts are gone. Errors: those of opening a store, store.ErrCorrupt where all parts are another store's, cli.ErrUsage
-// for a folder that is a link; with lost those of Open.
+// those that no fact names, and those that the store does not know. Unknown parts that came later than a minute after
+// the store was last written stay: this may be an older copy of the store, and the newer one needs them. With lost, it
+// first takes back the facts whose parts are gone. Errors: those of opening a store, store.ErrCorrupt where all parts
+// are another store's, cli.ErrUsage for a folder that is a link; with lost those of Open.
 func Collect(file string, lost bool) (c Collection, err error) {
 	// A copy of a store is made for reading, with a link to the parts of the original. It does not know newer parts.
 	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -155,6 +156,10 @@ func Collect(file string, lost bool) (c Collection, err error) {
 	}
 	// Nothing is taken back and removed where the folder is another store's, or the parts are somewhere else.
 	if err := own(file); err != nil {
+		return c, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
 		return c, err
 	}
 	forgotten := 0
@@ -171,8 +176,8 @@ func Collect(file string, lost bool) (c Collection, err error) {
 	if err != nil {
 		return c, err
 	}
-	// No master runs, so no fact and no upload is on its way: neither number nor age spares a part.
-	c, err = collect(s, 1<<63, time.Time{}, time.Now())
+	// No master runs, so no fact is on its way: no number spares a part.
+	c, err = collect(s, 1<<63, time.Time{}, info.ModTime().Add(time.Minute))
 	c.MessageType, c.Store, c.Place, c.Facts = "evidence_collection", file, s.Place(), forgotten
 	if closed := s.Close(); err == nil {
 		err = closed

@@ -254,7 +254,7 @@ var ErrUnsettled = errors.New("the campaign is not settled, so there is no certi
 // ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its
 // file or, where that is gone, from what its store holds. from says which. It does not check it.
 // Nothing is written but a temporary file. Errors: those of opening a store; store.ErrCampaign;
-// ErrUnsettled; ErrVerification; those of proof.Read.
+// ErrUnsettled; ErrVerification; those of proof.ReadWhole.
 func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {
 	r, err := OpenReader(file, name)
 	if err != nil {
@@ -276,7 +276,7 @@ func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificat
 		defer remove()
 		from = file
 	}
-	c, err = proof.ReadFile(path)
+	c, err = proof.ReadWhole(ctx, path, proof.OneFilePositions)
 	return c, from, err
 }
 

@@ -69,8 +69,9 @@ func evidenceFetch() *cobra.Command {
 		text := fmt.Sprintf("fetched        %s, %s, into %s\n", cli.Counted(done.Parts, "part"),
 			cli.FormatSize(done.Bytes), done.Folder)
 		if done.Missing > 0 {
-			err = fmt.Errorf("%w: %d parts are not at %s: they are kept as digests only, or lost", checker.ErrAbsent,
-				done.Missing, from)
+			err = fmt.Errorf("%w: %s of it not at %s: kept as digests only, lost, or the master's own last part, "+
+				"which lies beside the original manifest in NAME.parts; copy that folder, too", checker.ErrAbsent,
+				cli.Counted(done.Missing, "part"), from)
 		}
 		return errors.Join(cli.Answer(c, *asJSON, done, text), err)
 	})

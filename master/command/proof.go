@@ -116,7 +116,7 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 		if isStore(from) {
 			return cert, from, p, nil, cli.Usagef("%s is a store: write --store %[1]s", from)
 		}
-		if cert, err = proof.ReadFile(from); err != nil {
+		if cert, err = proof.ReadWhole(ctx, from, proof.OneFilePositions); err != nil {
 			return cert, from, p, nil, err
 		}
 	}

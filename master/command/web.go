@@ -47,14 +47,7 @@ func webExportCommand() *cobra.Command {
 				err = cli.Usagef("give a certificate, a proof in parts, or --store FILE, one of them")
 			case len(args) == 2:
 				from = args[1]
-				// A manifest is packed with its parts into one certificate. Where the file is no
-				// manifest either, the first error says more.
-				if cert, err = proof.ReadFile(from); errors.Is(err, proof.ErrNotCertificate) {
-					whole, packErr := proof.Pack(ctx, from, proof.OneFilePositions)
-					if !errors.Is(packErr, proof.ErrNotCertificate) {
-						cert, err = whole, packErr
-					}
-				}
+				cert, err = proof.ReadWhole(ctx, from, proof.OneFilePositions)
 			case store != "":
 				cert, from, err = campaign.ReadCertificate(ctx, store, campaignName)
 			default:

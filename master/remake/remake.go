@@ -24,6 +24,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -64,7 +65,7 @@ type Options struct {
 	TableBytes int64
 	Cores      int
 	Keep       string // an evidence folder for what is made; "" keeps nothing
-	Notes      string // a file that says which parts were made: they are not made again; "" notes nothing
+	Notes      string // a file that says which parts were made: kept ones are not made again; "" notes nothing
 }
 
 // Part is one part that was made again.
@@ -129,7 +130,7 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 	defer w.close()
 	for _, i := range chosen(len(m.Parts), o) {
 		p, before := done[m.Parts[i].ID.Name()]
-		if before {
+		if before && w.kept(p) {
 			r.Before++
 		} else {
 			if p, err = w.remake(ctx, m.Parts[i]); err == nil {
@@ -199,6 +200,24 @@ func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
 		return nil, errors.Join(err, w.table.Close())
 	}
 	return w, nil
+}
+
+// kept reports whether what was made for a part before is where it is to be kept.
+func (w *workshop) kept(p Part) bool {
+	if w.keep == "" {
+		return true
+	}
+	folder := evidence.OpenFolder(w.keep)
+	for _, name := range p.Made {
+		id, err := hex.DecodeString(name)
+		if err != nil || len(id) != len(proof.ID{}) {
+			return false
+		}
+		if _, there, err := folder.Has(proof.ID(id)); err != nil || !there {
+			return false
+		}
+	}
+	return true
 }
 
 // close gives the tables back to the system. They are memory of this process: there is nothing to

@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	name := manifest(t, func(*proof.Manifest) {})
 	heard := 0
 	all := small
-	all.Keep = filepath.Join(t.TempDir(), "parts")
+	all.Keep, all.Notes = filepath.Join(t.TempDir(), "parts"), filepath.Join(t.TempDir(), "notes")
 	r, err := Run(t.Context(), name, all, func(Part) { heard++ })
 	if err != nil || len(r.Made) != r.Parts || heard != r.Parts {
 		t.Fatalf("%+v, %v", r, err)
@@ -52,6 +52,17 @@ func TestRun(t *testing.T) {
 				t.Errorf("part %s is kept as another one, or not at all: %v", id, err)
 			}
 		}
+	}
+	// What the notes have and the folder lost is made again.
+	lost := r.Made[1].Made[0]
+	if err := os.Remove(filepath.Join(all.Keep, lost[:2], lost)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Run(t.Context(), name, all, func(Part) {}); err != nil || r.Before != r.Parts-1 {
+		t.Errorf("after a loss: %+v, %v", r, err)
+	}
+	if _, err := os.Stat(filepath.Join(all.Keep, lost[:2], lost)); err != nil {
+		t.Error(err)
 	}
 	sample := small
 	sample.Sample = 3

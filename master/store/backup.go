@@ -143,8 +143,8 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 // Fits returns an error that wraps ErrNoRoom if a file of this size does not fit on its disk.
 func Fits(path string, size int64) error {
 	if free, known := disk.FreeBytes(filepath.Dir(path)); known && free < size {
-		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk",
-			ErrNoRoom, path, size>>20, free>>20)
+		return fmt.Errorf("%w: %s needs %d KiB and the disk has %d KiB left; make room, or choose another disk",
+			ErrNoRoom, path, size>>10+1, free>>10)
 	}
 	return nil
 }

@@ -119,7 +119,10 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			c.Number = uint32(len(all) + 1)
 			c.Pool = c.Number
 			for _, o := range all {
-				if o.Same(c) == nil {
+				if o.Same(c) == nil && o.Ended {
+					return fmt.Errorf("%w: %s asked the same question and was given up; use another store", ErrTaken,
+						o.Name)
+				} else if o.Same(c) == nil {
 					return fmt.Errorf("%w: %s asks the same question", ErrTaken, o.Name)
 				}
 				if o.Kin(c) && c.Pool == c.Number {
@@ -172,6 +175,9 @@ func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 				return err
 			}
 			c = all[max(number, 1)-1]
+			if c.Ended && !change.End {
+				return fmt.Errorf("%w: %s was given up for good", ErrCampaign, c.Name)
+			}
 			if change.Priority != nil {
 				c.Priority = *change.Priority
 			}

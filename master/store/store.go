@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -254,6 +255,8 @@ func (s *Store) open(alone bool) error {
 		f.Close()
 		if errors.Is(err, bolterrors.ErrTimeout) {
 			return locked
+		} else if errors.Is(err, syscall.ENOMEM) {
+			return fmt.Errorf("%w: %d GiB of address space, not of memory, are needed (ulimit -v)", err, ahead>>30+1)
 		}
 		return err
 	}

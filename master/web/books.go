@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -68,10 +67,7 @@ func (b *books) of(ctx context.Context, s *farmv1.StatusResponse) *opened {
 
 // read reads a certificate, which may be a manifest with its parts.
 func (b *books) read(ctx context.Context, o *opened, file string) {
-	cert, err := proof.ReadFile(file)
-	if errors.Is(err, proof.ErrNotCertificate) {
-		cert, err = proof.Pack(ctx, file, bookPositions)
-	}
+	cert, err := proof.ReadWhole(ctx, file, bookPositions)
 	if err != nil {
 		// It stays in bySHA without a certificate, or it would be read again after each answer of the
 		// campaign.

@@ -1,10 +1,8 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
@@ -46,7 +44,7 @@ func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Wo
 				Size: max(1, f.Nodes)})
 		}
 	}
-	slices.SortStableFunc(out.Moves, largest)
+	book.Largest(out.Moves)
 	shown := out.Moves[:min(len(out.Moves), workMoves)]
 	// k.next goes round the moves that are shown. With 48 moves, 12 at a time and 5 seconds between, the
 	// replies of each are asked for about every 20 seconds.
@@ -62,16 +60,12 @@ func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Wo
 		}
 	}
 	for i := range shown {
-		shown[i].Replies = k.replies[shown[i].Move]
+		shown[i].SetReplies(k.replies[shown[i].Move])
 		shown[i].Leased = shown[i].Leased ||
 			slices.ContainsFunc(shown[i].Replies, func(r book.Cell) bool { return r.Leased })
 	}
+	book.Largest(out.Moves)
 	return out
-}
-
-// largest puts the cells with the most work first.
-func largest(a, b book.Cell) int {
-	return cmp.Or(cmp.Compare(b.Size, a.Size), strings.Compare(a.Move, b.Move))
 }
 
 // replies are the cells of the moves of a position.
@@ -84,6 +78,6 @@ func replies(answer *farmv1.ExploreResponse) (list []book.Cell) {
 				Size: max(1, k.GetNodes())})
 		}
 	}
-	slices.SortStableFunc(list, largest)
+	book.Largest(list)
 	return list[:min(len(list), workReplies)]
 }

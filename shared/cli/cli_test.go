@@ -113,6 +113,26 @@ func TestExecute(t *testing.T) {
 	}
 }
 
+// full is a stream on a disk without room.
+type full struct{}
+
+var errFull = errors.New("no space left")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestFullOutput: a program that cannot write its help has failed, and was not called wrongly.
+func TestFullOutput(t *testing.T) {
+	for _, args := range []string{"--help", "help work", "--version", "work --help"} {
+		root := &cobra.Command{Use: "tool", Version: "1"}
+		root.AddCommand(&cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error { return nil }})
+		var stderr bytes.Buffer
+		code := Execute(context.Background(), root, strings.Fields(args), nil, full{}, &stderr)
+		if want := "tool: no space left\n"; code != ExitFailed || stderr.String() != want {
+			t.Errorf("%q: code %d, says %q; want %d, %q", args, code, stderr.String(), ExitFailed, want)
+		}
+	}
+}
+
 func TestUnknownVariables(t *testing.T) {
 	for _, good := range []string{"AMAZONS_STORE=x", "AMAZONS_TEST_PORT=1", "AMAZONS_WORKER_CPUS=2", "HOME=/", "="} {
 		if err := checkVariables([]string{good}); err != nil {

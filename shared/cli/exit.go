@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,7 +116,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 	useGroups(root)
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	out := &output{Writer: stdout}
+	root.SetOut(out)
 	root.SetErr(stderr)
 	started := false
 	var mark func(c *cobra.Command)
@@ -133,10 +135,12 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 	}
 	mark(root)
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil {
+	switch {
+	case out.err != nil && (err == nil || !started): // of a help text, say, of which nobody looks at errors
+		err = out.err
+	case err == nil:
 		return ExitDone
-	}
-	if !started {
+	case !started:
 		err = Usagef("%w; see %s --help", suggest(err), cmd.CommandPath())
 	}
 	code, text := ExitCode(err, kinds...), strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -147,4 +151,16 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), text)
 	}
 	return code
+}
+
+// output is the standard output of a program. It keeps the first error.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (n int, err error) {
+	n, err = o.Writer.Write(p)
+	o.err = cmp.Or(o.err, err)
+	return n, err
 }

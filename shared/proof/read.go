@@ -2,6 +2,7 @@ package proof
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -33,6 +34,17 @@ type Info struct {
 type LayerInfo struct {
 	Arrows, Blocks, CitationBlocks int
 	Entries, Citations             int64
+}
+
+var errManifest = errors.New(`it is the manifest of a proof in parts; "master proof pack" makes one file of it`)
+
+// ReadWhole reads the named certificate, or the proof in parts of a manifest, as [Pack] does.
+func ReadWhole(ctx context.Context, name string, limit int64) (Certificate, error) {
+	c, err := ReadFile(name)
+	if errors.Is(err, errManifest) {
+		return Pack(ctx, name, limit)
+	}
+	return c, err
 }
 
 // ReadFile reads the named certificate, as [Read] does.
@@ -196,8 +208,7 @@ func (d *decoder) header() error {
 		return err
 	}
 	if string(m) == manifestMagic {
-		return fmt.Errorf("%w: it is the manifest of a proof in parts; \"master proof pack\" makes one file of it",
-			ErrNotCertificate)
+		return fmt.Errorf("%w: %w", ErrNotCertificate, errManifest)
 	}
 	if !bytes.Equal(m, []byte(magic[:len(m)])) || len(m) == 0 {
 		return fmt.Errorf("%w: it does not begin as one", ErrNotCertificate)

@@ -110,16 +110,24 @@ func (i *Info) String() string {
 		return s.String()
 	}
 	fmt.Fprintf(&s, "work           %d nodes, epoch %d, %d commits\n", i.Nodes, i.Epoch, i.Commits)
-	switch {
-	case i.Stopped:
+	if i.Stopped {
 		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
-	case i.Winner != "":
-		fmt.Fprintf(&s, "state          settled: %s wins, verified %s\n", i.Winner,
-			cli.VerifiedWord(i.Verified, i.VerifiedBy))
-	default:
-		fmt.Fprintf(&s, "state          not settled\n")
+	} else {
+		fmt.Fprintf(&s, "state          %s\n", i.Campaigns[0].state())
 	}
 	return s.String()
+}
+
+// state is the state of a campaign, and who wins where that is settled.
+func (c *CampaignInfo) state() string {
+	switch {
+	case c.Winner != "":
+		return fmt.Sprintf("%s: %s wins, verified %s", c.State, c.Winner, cli.VerifiedWord(c.Verified, c.VerifiedBy))
+	case c.Verified || c.VerifiedBy != "":
+		return fmt.Sprintf("%s: no given first move wins, verified %s", c.State,
+			cli.VerifiedWord(c.Verified, c.VerifiedBy))
+	}
+	return c.State
 }
 
 func (c *CampaignInfo) write(s *strings.Builder) {
@@ -130,12 +138,8 @@ func (c *CampaignInfo) write(s *strings.Builder) {
 	if c.RulesOnly {
 		s.WriteString(", only the rules of the game")
 	}
-	fmt.Fprintf(s, "; priority %d, share %d; %s", c.Priority, c.Share, c.State)
-	if c.Winner != "" {
-		fmt.Fprintf(s, ": %s wins, verified %s", c.Winner, cli.VerifiedWord(c.Verified, c.VerifiedBy))
-	}
-	fmt.Fprintf(s, "; %s, %s, %d nodes, epoch %d\n", cli.Counted(c.TreeRecords, "tree record"),
-		cli.Counted(c.Facts, "fact"), c.Nodes, c.Epoch)
+	fmt.Fprintf(s, "; priority %d, share %d; %s; %s, %s, %d nodes, epoch %d\n", c.Priority, c.Share, c.state(),
+		cli.Counted(c.TreeRecords, "tree record"), cli.Counted(c.Facts, "fact"), c.Nodes, c.Epoch)
 }
 
 // Part is one kind of record and its space in the file. Sizes are in bytes.
