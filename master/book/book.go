@@ -227,7 +227,7 @@ type Cell struct {
 	Move    string `json:"move"`
 	Outcome string `json:"outcome"` // wins, loses or open, for the side that plays it
 	Leased  bool   `json:"leased,omitempty"`
-	Size    uint64 `json:"size"` // at least: a large proof is not counted to the end
+	Size    uint64 `json:"size"` // a large proof is not counted to the end; what several replies need counts for each
 	Replies []Cell `json:"replies,omitempty"`
 }
 

@@ -179,10 +179,8 @@ func Collect(file string, lost bool) (c Collection, err error) {
 	// No master runs, so no fact is on its way: no number spares a part.
 	c, err = collect(s, 1<<63, time.Time{}, info.ModTime().Add(time.Minute))
 	c.MessageType, c.Store, c.Place, c.Facts = "evidence_collection", file, s.Place(), forgotten
-	if closed := s.Close(); err == nil {
-		err = closed
-	}
-	return c, err
+	// What this pass wrote makes the store no newer.
+	return c, errors.Join(err, s.Close(), os.Chtimes(file, time.Time{}, info.ModTime()))
 }
 
 // collect removes parts that came up to a number and that no fact names, and strays that came

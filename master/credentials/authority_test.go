@@ -462,7 +462,7 @@ func TestExpiredBundle(t *testing.T) {
 }
 
 // TestDates: a running master keeps its good credential where one comes that has expired or is not good yet, and takes
-// the latter once it is. No program begins with such a credential.
+// the latter once it is. It takes revocations meanwhile. No program begins with one that has expired.
 func TestDates(t *testing.T) {
 	shift := -3 * time.Hour // the authority is that old
 	a := authorityAt(t, func() time.Time { return time.Now().Add(shift) })
@@ -474,19 +474,28 @@ func TestDates(t *testing.T) {
 		t.Helper()
 		shift = by
 		issue(t, a, Request{Identity: master, Hosts: []string{"localhost"}, Lifetime: lifetime, Renew: true})
-		if changed, err := files.Reload(); changed || !errors.Is(err, identity.ErrFiles) ||
-			!strings.Contains(err.Error(), want) {
+		was := files.Current()
+		if changed, err := files.Reload(); !changed || !errors.Is(err, identity.ErrFiles) ||
+			!strings.Contains(err.Error(), want) || files.Current().Certificate.Leaf != was.Certificate.Leaf {
 			t.Errorf("%v, %v, want %q", changed, err, want)
 		}
 		if changed, err := files.Reload(); changed || err != nil {
 			t.Errorf("told twice: %v, %v", changed, err)
 		}
-		if _, err := identity.OpenMaster(a.folder); !errors.Is(err, identity.ErrFiles) ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("a program begins: %v, want %q", err, want)
-		}
 	}
+	bad := issue(t, a, Request{Identity: worker("bad")})
 	comes(-2*time.Hour, time.Hour, "expired on")
+	if _, err := identity.OpenMaster(a.folder); !errors.Is(err, identity.ErrFiles) {
+		t.Errorf("a program begins with it: %v", err)
+	}
+	if _, err := a.Revoke("bad"); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = files.Reload() // its word is the same
+	revoked, err := os.ReadFile(filepath.Join(bad.Folder, identity.ClientFile))
+	if err != nil || !files.Current().Revoked(leafOf(t, revoked)) {
+		t.Error("the revocation is not taken", err)
+	}
 	comes(skew+1500*time.Millisecond, time.Hour, "good from")
 	for range 50 {
 		if changed, err := files.Reload(); err != nil {

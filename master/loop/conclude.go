@@ -129,5 +129,6 @@ func (l *Loop) stop(c *campaign, err error) {
 		return
 	}
 	c.stopped, c.state, c.why, c.phase = err, StateStopped, err.Error(), Phase{}
+	c.homeless, c.again = nil, 0
 	l.cfg.Log.Error("campaign stopped", "campaign", c.Name, "error", err)
 }

@@ -292,14 +292,14 @@ func (l *Loop) over() (bool, error) {
 	for _, c := range l.campaigns() {
 		over = over && c.over()
 		leased += c.leased()
-		concluding = concluding || c.settled != nil && !c.over()
+		concluding = concluding || c.settled != nil && !c.over() && c.again == 0 // else it waits for room
 		if stopped == nil {
 			stopped = c.stopped
 		}
 	}
 	switch {
 	case over:
-		return !l.cfg.Stay || l.draining != nil, stopped
+		return l.draining != nil || !l.cfg.Stay && len(l.changing) == 0, stopped
 	case l.draining != nil && l.full != nil:
 		return true, l.draining // what comes back cannot be kept; the workers bring it to the next master
 	case l.draining != nil && !concluding:

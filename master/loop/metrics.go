@@ -138,7 +138,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		retractedFacts: counter("retracted_facts_total",
 			"Facts that were taken back because a part that they rest on does not hold."),
 		spacePauses: counter("space_pauses_total",
-			"Times the campaign paused because the disk of its store had no room. It goes on by itself."),
+			"Times that campaigns paused because something could not be written. They go on by themselves."),
 	}
 	for name, help := range campaignGauges {
 		m.gauges[name] = gauges(name, help)

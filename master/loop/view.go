@@ -79,7 +79,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	case c.again > 0:
 		v.State, v.Why = StatePaused, c.homeless.Error()+"; it is tried again every half minute"
 	case l.full != nil && v.State == StateRunning:
-		v.State, v.Why = StatePaused, l.full.Error()+"; the campaign goes on by itself then"
+		v.State, v.Why = StatePaused, l.full.Error()+"; once that is mended, the campaign goes on by itself"
 	}
 	if v.State != StateRunning {
 		return

@@ -187,6 +187,31 @@ func TestEndedIsReleased(t *testing.T) {
 	}
 }
 
+// TestEndOfTheLast: where an operator ends the last campaign, its worker is told that all is over, and the operator
+// what became of the campaign.
+func TestEndOfTheLast(t *testing.T) {
+	s := newMemory()
+	keeper := &regrow{t: t, store: s}
+	b := start(t, s, func(c *settings) {
+		c.Campaigns, c.Heartbeat = keeper, 10*time.Millisecond
+		keeper.about = c.about(nil).About
+	})
+	w := b.worker("w")
+	l := w.lease()
+	r, err := b.control.EndCampaign(t.Context(), &farmv1.EndCampaignRequest{Campaign: "4x4"})
+	if err != nil || r.GetState() == "" {
+		t.Fatal(r, err)
+	}
+	for w.receive().GetCancel() == nil {
+	}
+	w.send(result(1, l, farmv1.Verdict_VERDICT_UNSPECIFIED))
+	for w.receive().GetFinished() == nil {
+	}
+	if err := <-b.ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // impatient is a regrow whose operator is gone before the change is durable.
 type impatient struct {
 	*regrow

@@ -188,6 +188,39 @@ func TestNoRoomForCertificate(t *testing.T) {
 	})
 }
 
+// TestDrainWithoutRoom: a drain ends a master whose certificate finds no room.
+func TestDrainWithoutRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), func(c *settings) {
+			c.conclude = func(context.Context, loop.Evidence,
+				func(string, string, loop.Phase)) (loop.Conclusion, error) {
+				return loop.Conclusion{}, errFull
+			}
+		})
+		w := b.worker("w")
+		l := w.lease()
+		part := certificate(claim(b.root, eval.Lost))
+		if _, err := w.upload(part); err != nil {
+			t.Fatal(err)
+		}
+		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, proof.IDOf(part))))
+		w.ack(1)
+		time.Sleep(10 * time.Second)
+		if _, err := b.control.Drain(t.Context(), &farmv1.DrainRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-b.ended:
+			if !errors.Is(err, loop.ErrDrained) {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("it has not ended")
+			b.kill()
+		}
+	})
+}
+
 // TestNoRoomForPart: where there is room for commits but not for a part, its worker waits and the status says so.
 func TestNoRoomForPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"sync"
 	"time"
 
@@ -272,8 +273,8 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		return false, err
 	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
-	if path := new(fs.PathError); errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) ||
-		errors.As(err, &path) && !errors.Is(err, store.ErrFailed) { // of the folder of parts
+	if path, link := new(fs.PathError), new(os.LinkError); errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) ||
+		(errors.As(err, &path) || errors.As(err, &link)) && !errors.Is(err, store.ErrFailed) { // of the folder
 		f.loop.Crowded(ctx, s, int64(len(data)), err)
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {

@@ -437,7 +437,7 @@ func (s *Store) transact(group []*request) error {
 		bytes += r.bytes
 	}
 	// A leaf is rewritten around each record: twice the bytes and some pages of the path.
-	if err := s.Room(2*bytes + 1<<20); err != nil {
+	if err := s.options.room(s.path, 2*bytes+1<<20); err != nil {
 		return err
 	}
 	s.pace()

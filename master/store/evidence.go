@@ -82,7 +82,7 @@ func (s *Store) RecordPart(campaign uint32, id proof.ID, size int64, outline []b
 	if s.HasCertificate(campaign, id) {
 		return true, nil
 	}
-	if err := s.Room(int64(len(outline))); err != nil {
+	if err := s.options.room(s.path, int64(len(outline))); err != nil {
 		return false, err
 	}
 	s.arrives(id)
@@ -173,7 +173,7 @@ func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Re
 	if there && (stored.Dropped || s.cache.Verify(id, int64(stored.Size)) == nil) {
 		return true, nil
 	}
-	if err := s.Room(size); err != nil {
+	if err := s.options.room(s.path, size); err != nil {
 		return false, err
 	}
 	if err := s.evidence.Put(id, size, r); errors.Is(err, evidence.ErrMismatch) {

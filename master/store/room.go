@@ -1,15 +1,18 @@
 package store
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
 // Room returns nil if Options.MinFreeBytes are left after writing more bytes. Otherwise it returns an
 // error that wraps ErrNoRoom and says how much room there is; one that wraps ErrMissing if the file is not at its
-// path any more. It costs three system calls. A file system that does not tell its room counts as large enough.
+// path any more, although commits still reach it. It costs three system calls. A file system that does not tell its
+// room counts as large enough.
 func (s *Store) Room(more int64) error {
-	if now, err := os.Stat(s.path); err != nil || !same(s.file, now) {
+	if now, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) || err == nil && !same(s.file, now) {
 		return fmt.Errorf("%w at %s any more: it was removed, moved or replaced while it is in use; put it back",
 			ErrMissing, s.path)
 	}

@@ -462,6 +462,9 @@ func TestMovedStore(t *testing.T) {
 	if err := s.Room(0); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "put it back") {
 		t.Error(err)
 	}
+	if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(1)}}); err != nil {
+		t.Error("a commit that came before the pause:", err)
+	}
 	if err := os.WriteFile(s.Path(), []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -72,15 +72,16 @@ func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
 // if the credential is for another role.
 func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
 
-// open reads a folder for the first time. Here an expired credential, or one that is not good yet, is an error,
-// because a program that starts with one would be refused by everybody. A credential that expires while the
-// program runs is not: a new one may come into the folder at any time.
+// open reads a folder for the first time. Here an expired credential is an error, because a program
+// that starts with one would be refused by everybody. One that is not good yet is none: the clock of a machine may
+// be set after its programs have started. A credential that expires while the program runs is none either: a new one
+// may come into the folder at any time.
 func open(folder string, role Role) (*Files, error) {
 	f := &Files{folder: folder, role: role}
 	if _, err := f.Reload(); err != nil {
 		return nil, err
 	}
-	if err := f.Dated(); err != nil {
+	if err := f.Dated(); err != nil && !time.Now().Before(f.Current().Certificate.Leaf.NotBefore) {
 		return nil, err
 	}
 	return f, nil
@@ -121,8 +122,9 @@ func (f *Files) own() string {
 func (f *Files) Current() *Material { return f.current.Load() }
 
 // Reload reads the folder. It reports whether the content is new and good; Current then returns it.
-// New content that is not good is an error, once, and Current stays as it was: also a credential that has expired, or
-// is not good yet, if the one before is good. Errors wrap ErrFiles.
+// New content that is not good is an error, once, and Current stays as it was. If only the program's own credential has
+// expired, or is not good yet, and the one before is good, that is an error as well: the one before stays, and the rest
+// is taken. Errors wrap ErrFiles.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,16 +167,18 @@ func (f *Files) Reload() (changed bool, err error) {
 					ErrFiles, names[2], number, before)
 			}
 		}
-		if err := f.dated(m, now); err != nil && f.dated(old, now) == nil {
+		if err = f.dated(m, now); err != nil && f.dated(old, now) == nil {
 			if from := m.Certificate.Leaf.NotBefore; now.Before(from) {
 				f.again = from
 			}
-			return false, err
+			m.Identity, m.Certificate = old.Identity, old.Certificate
+		} else {
+			err = nil
 		}
 		m.Revision = old.Revision + 1
 	}
 	f.current.Store(m)
-	return true, nil
+	return true, err
 }
 
 // read reads a file that has to be small. The size is asked for first, so that a wrong path to

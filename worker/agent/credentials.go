@@ -54,7 +54,7 @@ func explainHandshake(err error) error {
 	var authority x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	switch {
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && !invalid.Cert.IsCA:
 		return errors.New(WrongDates + "it is good from " + invalid.Cert.NotBefore.Format(time.DateTime) + " to " +
 			invalid.Cert.NotAfter.Format(time.DateTime) + "; set the clock here, or make a new one there with " +
 			"\"master certs master --host HOST\"")
