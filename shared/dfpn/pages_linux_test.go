@@ -11,6 +11,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"amazonsfarm/shared/memory"
 )
 
 // pages returns what the system says of the mapping that holds a table: whether huge pages were
@@ -98,8 +100,9 @@ func BenchmarkPages(b *testing.B) {
 				for b.Loop() {
 					for i := range children {
 						children[i].hash = r.Uint64()
+						line := unsafe.Pointer(table.slot(table.lineOf(children[i].hash), 0))
+						memory.Prefetch(line, line)
 					}
-					found ^= table.fetch(children)
 					for i := range children {
 						found ^= table.get(children[i].hash)
 					}

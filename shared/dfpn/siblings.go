@@ -127,7 +127,6 @@ func (t *thread) lostLike(st, like amazons.State, limit uint64) bool {
 	defer func() { t.stack = t.stack[:base] }()
 	t.count()
 	t.generate(st)
-	t.fetched = t.table.fetch(t.stack[base:])
 	kept := base
 	for i := base; i < len(t.stack); i++ {
 		c := t.stack[i]

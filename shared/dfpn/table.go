@@ -210,16 +210,6 @@ func unpackNodes(p uint16) uint64 {
 	return (1<<11 | uint64(p&(1<<11-1))) << (e - 1)
 }
 
-// fetch loads the lines of all children, one right after the other, so that the processor waits for
-// several lines at a time. The result means nothing; it keeps the loads alive.
-func (t *Table) fetch(children []child) uint64 {
-	var x uint64
-	for i := range children {
-		x ^= atomic.LoadUint64(&t.slot(t.lineOf(children[i].hash), 0).check)
-	}
-	return x
-}
-
 // get returns the data word of hash, 0 where there is none.
 func (t *Table) get(hash uint64) uint64 {
 	line := t.lineOf(hash)

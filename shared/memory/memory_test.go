@@ -3,7 +3,27 @@ package memory
 import (
 	"bytes"
 	"testing"
+	"unsafe"
 )
+
+// TestPrefetch: whatever the addresses are, nothing changes and nothing faults.
+func TestPrefetch(t *testing.T) {
+	m, err := Reserve(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m[100] = 7
+	at := unsafe.Pointer(&m[100])
+	Prefetch(at, unsafe.Pointer(&m[1<<16-1]))
+	Prefetch(nil, at)
+	if m[100] != 7 {
+		t.Error("memory has changed")
+	}
+	if err := Release(m); err != nil {
+		t.Fatal(err)
+	}
+	Prefetch(at, at) // there is nothing any more
+}
 
 func TestReserve(t *testing.T) {
 	if total := Total(); total < 0 {

@@ -4,8 +4,10 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/memory"
 )
 
 // Marks of positions. Failures may be owed to a search that erred or forgot, so they count in one
@@ -80,6 +82,14 @@ func seek(slots []markSlot, k amazons.Key, hash uint64) *markSlot {
 			i = 0
 		}
 	}
+}
+
+// prefetch has the processor load the slot of k, which is looked up soon.
+func (m *marks) prefetch(k amazons.Key) {
+	hash := spread(k)
+	slots := *m.of(hash).slots.Load()
+	home, _ := bits.Mul64(hash, uint64(len(slots)))
+	memory.Prefetch(unsafe.Pointer(&slots[home].a), unsafe.Pointer(&slots[home].said))
 }
 
 // get returns the marks of k and the stamp of its failures: none if it is not marked.

@@ -411,9 +411,9 @@ func (p *prover) openReplies(f *frame, s amazons.State) (why string) {
 		}
 		if v == eval.Open || !sure {
 			f.open = append(f.open, successor{state: c, key: c.Key(p.board), move: m})
+			p.marks.prefetch(f.open[len(f.open)-1].key)
 		}
 	}
-	// They are looked up one right after the other, so that the machine waits for several at once.
 	n := 0
 	for i := range f.open {
 		c := &f.open[i]
