@@ -130,7 +130,8 @@ func (g *Graph) expand(n *Node, next []child) {
 	n.Expanded = true
 	n.Aside, n.Tries = false, 0
 	g.Expanded++
-	n.expansion = uint32(g.Expanded)
+	g.expansions++
+	n.expansion = g.expansions
 	g.Changed(n)
 	if n.Live > 0 && !n.Solved() {
 		g.enliven(n)

@@ -58,6 +58,8 @@ type Graph struct {
 	workers  int         // see Crowd
 	dirty    [65][]*Node // nodes in line, by layer
 
+	expansions uint32 // number of the latest expansion
+
 	// What Take returns.
 	records []*Node
 	begins  map[*Node]string // of nodes that were expanded: Record.Children

@@ -112,7 +112,8 @@ func checkRecords(all []Record) error {
 }
 
 // restoreExpansions expands positions in the order in which they were: of a child's numbers the
-// latest count. Records without a number come first, those nearer to the root before those below.
+// latest count. Records without a number come first, those nearer to the root before those below. A position that is
+// not in the graph at its turn waits for the next round: after records were lost, numbers may not be in order.
 func (g *Graph) restoreExpansions(all []Record) error {
 	var expanded []Record
 	for _, r := range all {
@@ -124,24 +125,39 @@ func (g *Graph) restoreExpansions(all []Record) error {
 		return cmp.Or(cmp.Compare(a.Expansion, b.Expansion), cmp.Compare(LayerOf(a.Key), LayerOf(b.Key)),
 			a.Key.Compare(b.Key))
 	})
-	for _, r := range expanded {
-		n := g.index.get(r.Key)
-		if n == nil {
-			continue
-		}
-		next := g.successors(n)
-		g.expand(n, next)
-		if r.Children == "" {
-			continue
-		}
-		if !g.number(next, []byte(r.Children)) {
-			return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children",
-				ErrRecords, NameOf(n.Key), len(next))
-		}
-		for i := range next {
-			if c := &next[i]; c.known() {
-				g.begin(n.Children[i], c.Phi, c.Delta)
+	for waiting := 0; len(expanded) != waiting; {
+		waiting = len(expanded)
+		rest := expanded[:0]
+		for _, r := range expanded {
+			if n := g.index.get(r.Key); n == nil {
+				rest = append(rest, r)
+			} else if err := g.restoreExpansion(n, r); err != nil {
+				return err
 			}
+		}
+		expanded = rest
+	}
+	return nil
+}
+
+// restoreExpansion expands a position as its record says.
+func (g *Graph) restoreExpansion(n *Node, r Record) error {
+	next, latest := g.successors(n), g.expansions
+	g.expand(n, next)
+	if r.Expansion > 0 {
+		n.expansion = uint32(r.Expansion)
+		g.expansions = max(latest, n.expansion)
+	}
+	if r.Children == "" {
+		return nil
+	}
+	if !g.number(next, []byte(r.Children)) {
+		return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children",
+			ErrRecords, NameOf(n.Key), len(next))
+	}
+	for i := range next {
+		if c := &next[i]; c.known() {
+			g.begin(n.Children[i], c.Phi, c.Delta)
 		}
 	}
 	return nil
