@@ -143,6 +143,19 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
+// settle has a worker prove that the root is lost.
+func (b *bench) settle() {
+	b.t.Helper()
+	w := b.worker("w")
+	l := w.lease()
+	part := certificate(claim(b.root, eval.Lost))
+	if _, err := w.upload(part); err != nil {
+		b.t.Fatal(err)
+	}
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, proof.IDOf(part))))
+	w.ack(1)
+}
+
 // TestNoRoomForCertificate: a campaign whose certificate finds no room is told to wait, and tried again. The farm does
 // not wait for it.
 func TestNoRoomForCertificate(t *testing.T) {
@@ -159,14 +172,7 @@ func TestNoRoomForCertificate(t *testing.T) {
 			}
 			c.Stay = true
 		})
-		w := b.worker("w")
-		l := w.lease()
-		part := certificate(claim(b.root, eval.Lost))
-		if _, err := w.upload(part); err != nil {
-			t.Fatal(err)
-		}
-		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, proof.IDOf(part))))
-		w.ack(1)
+		b.settle()
 		time.Sleep(45 * time.Second) // it was tried again once
 		if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") ||
 			tries.Load() != 2 {
@@ -197,14 +203,7 @@ func TestDrainWithoutRoom(t *testing.T) {
 				return loop.Conclusion{}, errFull
 			}
 		})
-		w := b.worker("w")
-		l := w.lease()
-		part := certificate(claim(b.root, eval.Lost))
-		if _, err := w.upload(part); err != nil {
-			t.Fatal(err)
-		}
-		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, proof.IDOf(part))))
-		w.ack(1)
+		b.settle()
 		time.Sleep(10 * time.Second)
 		if _, err := b.control.Drain(t.Context(), &farmv1.DrainRequest{}); err != nil {
 			t.Fatal(err)

@@ -273,8 +273,7 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		return false, err
 	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
-	if path, link := new(fs.PathError), new(os.LinkError); errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) ||
-		(errors.As(err, &path) || errors.As(err, &link)) && !errors.Is(err, store.ErrFailed) { // of the folder
+	if mayPass(err) {
 		f.loop.Crowded(ctx, s, int64(len(data)), err)
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
@@ -286,6 +285,13 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		err = f.loop.Delivered(ctx, s, checks.Part{Campaign: c.Number, ID: id, Size: int64(len(data))}, holds)
 	}
 	return known, err
+}
+
+// mayPass reports whether a part that could not be stored may find room, or a folder that can be written, later.
+func mayPass(err error) bool {
+	path, link := new(fs.PathError), new(os.LinkError)
+	folder := errors.As(err, &path) || errors.As(err, &link)
+	return errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) || folder && !errors.Is(err, store.ErrFailed)
 }
 
 // trialTime is the longest time that a part on trial waits for its check; after it the part counts unchecked, so that

@@ -175,8 +175,8 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 }
 
 // generate pushes a child for every legal move of st, without numbers. Where st is symmetric, moves
-// to the same canonical state are pushed once. The processor loads what table and memory have of each child while the
-// next ones are made: waiting for that used to take an eighth of the search.
+// to the same canonical state are pushed once. The processor loads the table's line and the latest evaluation of each
+// child while the next ones are made: to wait for these loads takes an eighth of the search.
 func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)

@@ -81,8 +81,8 @@ func open(folder string, role Role) (*Files, error) {
 	if _, err := f.Reload(); err != nil {
 		return nil, err
 	}
-	if err := f.Dated(); err != nil && !time.Now().Before(f.Current().Certificate.Leaf.NotBefore) {
-		return nil, err
+	if time.Now().After(f.Current().Certificate.Leaf.NotAfter) {
+		return nil, f.Dated()
 	}
 	return f, nil
 }
@@ -167,13 +167,14 @@ func (f *Files) Reload() (changed bool, err error) {
 					ErrFiles, names[2], number, before)
 			}
 		}
-		if err = f.dated(m, now); err != nil && f.dated(old, now) == nil {
+		if f.dated(old, now) == nil {
+			err = f.dated(m, now)
+		}
+		if err != nil {
 			if from := m.Certificate.Leaf.NotBefore; now.Before(from) {
 				f.again = from
 			}
 			m.Identity, m.Certificate = old.Identity, old.Certificate
-		} else {
-			err = nil
 		}
 		m.Revision = old.Revision + 1
 	}
