@@ -93,13 +93,20 @@ type answer struct {
 	Report      *checker.Report `json:"report,omitempty"`
 }
 
-// run is main with its surroundings given. It goes on after a file that is not valid and returns
-// the largest exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// command is a command line that was read.
+type command struct {
+	options checker.Options
+	asJSON  bool
+	files   []string
+	text    string // what --help or --version asks for, in place of checking
+}
+
+// read reads a command line.
+func read(args []string) (c command, err error) {
 	flags := flag.NewFlagSet("amazons-check", flag.ContinueOnError)
-	// The package flag would print its own message and the whole usage. One line is said below instead.
+	// The package flag would print its own message and the whole usage. Main says one line instead.
 	flags.SetOutput(io.Discard)
-	var o checker.Options
+	o := &c.options
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
 	flags.IntVar(&o.Workers, "cores", runtime.GOMAXPROCS(0), "`cores` to check with")
 	o.MaxMemory = checker.DefaultMaxMemory
@@ -113,51 +120,61 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Var(&o.Shard, "shard", "check one `shard` of the parts, such as 3/16")
 	flags.Var(&o.States, "state",
 		"note checked parts in `file`, and skip those noted\nthere or in more files after commas")
-	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
+	flags.BoolVar(&c.asJSON, "json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
-	var files []string
 	// Flags may stand before, between and behind files.
-	for rest := args; ; files, rest = append(files, rest[0]), rest[1:] {
-		switch err := flags.Parse(rest); {
-		case errors.Is(err, flag.ErrHelp):
+	for rest := args; ; c.files, rest = append(c.files, rest[0]), rest[1:] {
+		if err := flags.Parse(rest); errors.Is(err, flag.ErrHelp) {
 			var list strings.Builder
 			flags.SetOutput(&list)
 			flags.PrintDefaults()
-			fmt.Fprint(stdout, usage, strings.ReplaceAll(list.String(), "  -", "  --"))
-			return exitValid
-		case err != nil:
-			fmt.Fprintf(stderr, "amazons-check: %v; see amazons-check --help\n", err)
-			return exitUsage
+			c.text = usage + strings.ReplaceAll(list.String(), "  -", "  --")
+			return c, nil
+		} else if err != nil {
+			return c, err
 		}
 		// Parse stops at the first file, at "-", and behind "--".
 		if n := len(rest) - flags.NArg(); n > 0 && rest[n-1] == "--" {
-			files = append(files, flags.Args()...)
+			c.files = append(c.files, flags.Args()...)
 			break
 		}
 		if rest = flags.Args(); len(rest) == 0 {
 			break
 		}
 	}
-	if *version {
-		fmt.Fprintf(stdout, "amazons-check, %s\ncertificates   formats 1 to %d, with the leaf rules of FORMAT.md\n",
+	switch {
+	case *version:
+		c.text = fmt.Sprintf("amazons-check, %s\ncertificates   formats 1 to %d, with the leaf rules of FORMAT.md\n",
 			revision(), checker.Format)
+	case o.Workers < 1 || o.Workers > maxCores || o.MaxMemory < 1:
+		err = fmt.Errorf("--cores must be from 1 to %d and --max-memory above zero", maxCores)
+	case len(c.files) == 0:
+		err = errors.New("give a certificate, such as 5x5.proof")
+	}
+	return c, err
+}
+
+// run is main with its surroundings given. It goes on after a file that is not valid and returns
+// the largest exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	c, err := read(args)
+	if err != nil {
+		fmt.Fprintf(stderr, "amazons-check: %v; see amazons-check --help\n", err)
+		return exitUsage
+	}
+	if c.text != "" {
+		if _, err := io.WriteString(stdout, c.text); err != nil {
+			fmt.Fprintf(stderr, "amazons-check: print the answer: %v\n", err)
+			return exitFailed
+		}
 		return exitValid
-	}
-	if o.Workers < 1 || o.Workers > maxCores || o.MaxMemory < 1 {
-		fmt.Fprintf(stderr, "amazons-check: --cores must be from 1 to %d and --max-memory above zero; "+
-			"see amazons-check --help\n", maxCores)
-		return exitUsage
-	}
-	if len(files) == 0 {
-		fmt.Fprintln(stderr, "amazons-check: give a certificate, such as 5x5.proof; see amazons-check --help")
-		return exitUsage
 	}
 	// A part that is not there is no fault. Missing tells it afterwards, and the exit code is another
 	// one.
-	o.Progress, o.Absent = progress(stderr), true
+	c.options.Progress, c.options.Absent = progress(stderr), true
 	worst := exitValid
-	for _, file := range files {
-		report, err := checker.CheckFile(ctx, file, o)
+	for _, file := range c.files {
+		report, err := checker.CheckFile(ctx, file, c.options)
 		if err == nil {
 			err = report.Missing()
 		}
@@ -169,21 +186,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
 			fmt.Fprintf(stderr, "amazons-check: %s: %s\n", file, text)
 		}
-		switch {
-		case *asJSON:
-			a := answer{MessageType: "verification", File: file, Verified: err == nil && report.Complete(),
-				Report: report}
-			if err != nil {
-				a.Reason = err.Error()
-				errors.As(err, &a.Fault)
-			}
-			err = json.NewEncoder(stdout).Encode(a)
-		case report != nil:
-			_, err = fmt.Fprintf(stdout, "%s: %v", file, report)
-		default:
-			err = nil
-		}
-		if err != nil {
+		if err := c.print(stdout, file, report, err); err != nil {
 			fmt.Fprintf(stderr, "amazons-check: print the answer: %v\n", err)
 			return cmp.Or(worst, exitFailed)
 		}
@@ -193,6 +196,24 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	return worst
+}
+
+// print says what was found in a file: the report, if there is one, and as JSON also why it does not hold.
+func (c *command) print(stdout io.Writer, file string, report *checker.Report, fault error) error {
+	if c.asJSON {
+		a := answer{MessageType: "verification", File: file, Report: report}
+		a.Verified = fault == nil && report.Complete()
+		if fault != nil {
+			a.Reason = fault.Error()
+			errors.As(fault, &a.Fault)
+		}
+		return json.NewEncoder(stdout).Encode(a)
+	}
+	if report == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(stdout, "%s: %v", file, report)
+	return err
 }
 
 // revision names the source that this program was built from, as far as that is known.

@@ -141,7 +141,9 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestFullDisk(t *testing.T) {
-	if code := run(context.Background(), []string{good}, full{}, io.Discard); code != exitFailed {
-		t.Errorf("exit code %d", code)
+	for _, args := range [][]string{{good}, {"--json", good}, {"--help"}, {"--version"}} {
+		if code := run(context.Background(), args, full{}, io.Discard); code != exitFailed {
+			t.Errorf("%v: exit code %d", args, code)
+		}
 	}
 }
