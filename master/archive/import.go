@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
@@ -46,14 +47,6 @@ func (r Imported) String() string {
 
 // batch is how many records Import commits at once.
 const batch = 10_000
-
-// Numbers of a claim without a part. A claimed win that the other side would have to refute comes
-// after all open positions, whose numbers are smaller; a claimed loss is the first to be tried. A position that
-// the tree has expanded gets its numbers from what is claimed below it.
-const (
-	late  = 1 << 26
-	never = 1<<30 - 2
-)
 
 // Import makes a store from an archive and a folder of parts, "" for none. The parts may lie in the
 // folder or in folders of it, under any names. A part is taken if it belongs to the board and all that
@@ -179,10 +172,8 @@ func guided(root amazons.Position, a Archive, proved map[amazons.Key]bool) (reco
 		if !in[c.Key] {
 			continue
 		}
-		phi, delta := uint32(late), uint32(never)
-		if c.Verdict == eval.Lost {
-			phi, delta = never, 1
-		}
+		// A position that the tree has expanded gets its numbers from what is claimed below it.
+		phi, delta := graph.ClaimNumbers(c.Verdict == eval.Won)
 		if i, ok := at[c.Key]; ok {
 			records[i].Phi, records[i].Delta = phi, delta
 		} else {

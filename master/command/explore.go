@@ -105,6 +105,8 @@ func stateText(k document.Known) string {
 		return "set aside"
 	case k.Expanded:
 		return "expanded"
+	case k.Claimed:
+		return "claimed"
 	case k.Nodes > 0:
 		return "searched"
 	}

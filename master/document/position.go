@@ -3,6 +3,7 @@
 package document
 
 import (
+	"amazonsfarm/master/tree/graph"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -32,6 +33,7 @@ type Known struct {
 	Expanded bool   `json:"expanded"`
 	Leased   bool   `json:"leased"`
 	SetAside bool   `json:"set_aside,omitempty"`
+	Claimed  bool   `json:"claimed,omitempty"` // an archive says who wins, without the part that proves it
 }
 
 // OfPosition makes the document of a master's answer about p.
@@ -52,6 +54,7 @@ func knownOf(k *farmv1.Known) Known {
 		Verdict: verdict(k.GetVerdict()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),
 		Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(), InTree: k.GetInTree(), Expanded: k.GetExpanded(),
 		Leased: k.GetLeased(), SetAside: k.GetSetAside(),
+		Claimed: !k.GetExpanded() && graph.IsClaim(k.GetPhi(), k.GetDelta()),
 	}
 }
 

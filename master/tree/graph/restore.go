@@ -30,6 +30,28 @@ type Record struct {
 	Children string
 }
 
+// Numbers of a leaf that an archive says is decided, without the part that proves it. A claimed win, which the other
+// side would have to refute, comes after all open positions, whose numbers are smaller. A claimed loss is the first to
+// be tried.
+const (
+	claimLate  = 1 << 26
+	claimNever = 1<<30 - 2
+	claimFirst = 1
+)
+
+// ClaimNumbers returns the numbers of a leaf whose side to move wins or loses by an archive alone.
+func ClaimNumbers(wins bool) (phi, delta uint32) {
+	if wins {
+		return claimLate, claimNever
+	}
+	return claimNever, claimFirst
+}
+
+// IsClaim reports whether a leaf still has the numbers of ClaimNumbers.
+func IsClaim(phi, delta uint32) bool {
+	return phi == claimLate && delta == claimNever || phi == claimNever && delta == claimFirst
+}
+
 // ErrRecords is wrapped by every error about records and facts that no graph can have written.
 var ErrRecords = errors.New("snapshot does not fit the campaign")
 

@@ -119,11 +119,12 @@ function stateOf(outcome, k, value) {
   if (value === 'won') return 'unneeded';
   if (k.set_aside) return 'aside';
   if (k.expanded) return 'expanded';
+  if (k.claimed) return 'claimed';
   return k.nodes > 0 ? 'searched' : 'untouched';
 }
 
 // words are the states in the order of legends, in plain words.
-const words = {wins: 'wins', leased: 'being searched', expanded: 'opened move by move', searched: 'searched, still open', aside: 'set aside', untouched: 'not looked at yet', unneeded: 'not needed', loses: 'loses'};
+const words = {wins: 'wins', leased: 'being searched', expanded: 'opened move by move', searched: 'searched, still open', aside: 'set aside', claimed: 'claimed by an archive', untouched: 'not looked at yet', unneeded: 'not needed', loses: 'loses'};
 
 // legend shows how many moves are in each state.
 function legend(id, states) {
