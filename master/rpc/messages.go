@@ -164,10 +164,8 @@ func believe(k *farmv1.Known, o eval.Verdict) {
 	if k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED || o == eval.Open {
 		return
 	}
-	k.Verdict, k.Basis, k.Phi, k.Delta = farmv1.WriteVerdict(o), "certificate", 0, graph.Infinity
-	if o == eval.Lost {
-		k.Phi, k.Delta = graph.Infinity, 0
-	}
+	k.Verdict, k.Basis = farmv1.WriteVerdict(o), "certificate"
+	k.Phi, k.Delta = graph.NumbersOf(o)
 }
 
 func knownMessage(p graph.Position) *farmv1.Known {

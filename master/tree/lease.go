@@ -47,7 +47,7 @@ func (l *lease) left() uint64 { return l.budget - min(l.budget, l.charged) }
 // plausible bounds the nodes that a worker reports for a lease: a search hardly goes beyond its
 // budget. Otherwise one lie would use up the node limit of a campaign, or have a leaf split.
 func (l *lease) plausible(nodes uint64) uint64 {
-	return min(nodes, plus(2*min(l.budget, math.MaxUint64/4), 1000))
+	return min(nodes, graph.Plus(2*min(l.budget, math.MaxUint64/4), 1000))
 }
 
 // leaseOf returns the running lease that an event names. It returns nil if the lease is unknown, has
@@ -82,7 +82,7 @@ func (t *Tree) revive(w *worker, id LeaseID) *lease {
 	i, _ = slices.BinarySearchFunc(t.running, id, order)
 	t.running = slices.Insert(t.running, i, l)
 	t.leases[id] = l
-	t.promised = plus(t.promised, l.left())
+	t.promised = graph.Plus(t.promised, l.left())
 	l.beat, w.beat = t.now, t.now
 	if l.cancelled { // perhaps it never heard, so its grace begins anew
 		l.since, l.defied = t.now, defiance{}
@@ -124,7 +124,7 @@ func (t *Tree) grant(w *worker, n *graph.Node, planned, budget uint64, u *unchec
 	w.leases = append(w.leases, l)
 	t.leases[l.id] = l
 	t.running = append(t.running, l)
-	t.promised = plus(t.promised, l.budget)
+	t.promised = graph.Plus(t.promised, l.budget)
 	t.graph.Reclass(n)
 	facts := t.offers.Pick(&w.known, n.Key, t.cfg.policy.factsPerLease)
 	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.Key, n.Parent(), l.budget, u != nil, facts}})
@@ -158,18 +158,10 @@ func (t *Tree) charge(l *lease, nodes uint64) {
 		t.promised -= min(more, l.left())
 	}
 	l.charged = nodes
-	l.node.Nodes = plus(l.node.Nodes, more)
-	t.nodes = plus(t.nodes, more)
-	l.worker.nodes = plus(l.worker.nodes, more)
+	l.node.Nodes = graph.Plus(l.node.Nodes, more)
+	t.nodes = graph.Plus(t.nodes, more)
+	l.worker.nodes = graph.Plus(l.worker.nodes, more)
 	t.graph.Changed(l.node)
-}
-
-// plus adds without wrapping around.
-func plus(a, b uint64) uint64 {
-	if a > math.MaxUint64-b {
-		return math.MaxUint64
-	}
-	return a + b
 }
 
 // lose frees the leaf of a lease whose worker is gone or silent.
@@ -293,7 +285,7 @@ func (t *Tree) evading(w *worker, id LeaseID) bool {
 // senseless says what is wrong with the progress of a lease, "" if nothing is. The bounds are far
 // beyond those of any search.
 func (l *lease) senseless(e Progress) string {
-	switch most := plus(10*min(l.budget, math.MaxUint64/16), 100_000); {
+	switch most := graph.Plus(10*min(l.budget, math.MaxUint64/16), 100_000); {
 	case l.plausible(e.Nodes) < l.nodes || e.Activity < l.activity:
 		return "its progress goes back"
 	case e.Nodes > most:

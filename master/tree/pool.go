@@ -109,4 +109,4 @@ func (t *Tree) Requests(worker string) int {
 }
 
 // NodesGranted returns the nodes of ended leases, and what is left of the budgets of running ones.
-func (t *Tree) NodesGranted() uint64 { return plus(t.nodes, t.promised) }
+func (t *Tree) NodesGranted() uint64 { return graph.Plus(t.nodes, t.promised) }

@@ -192,7 +192,7 @@ func (t *Tree) searched(n *graph.Node, phi, delta uint32, planned uint64) {
 
 // raiseBudget doubles the budget of a leaf after a lease that was planned with so many nodes.
 func (t *Tree) raiseBudget(n *graph.Node, planned uint64) {
-	n.Budget = min(plus(planned, planned), t.cfg.MaxBudget)
+	n.Budget = min(graph.Plus(planned, planned), t.cfg.MaxBudget)
 	t.graph.Changed(n)
 }
 

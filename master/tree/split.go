@@ -39,7 +39,7 @@ func (t *Tree) eighths(positions int) int { return positions * 8 / t.cfg.MaxPosi
 // doubled returns nodes, doubled a number of times.
 func doubled(nodes uint64, times int) uint64 {
 	for range times {
-		nodes = plus(nodes, nodes)
+		nodes = graph.Plus(nodes, nodes)
 	}
 	return nodes
 }

@@ -80,7 +80,7 @@ func (t *Tree) LeasesOf(name string) int {
 func (t *Tree) AllNodes() uint64 {
 	nodes := t.nodes
 	for _, l := range t.running {
-		nodes = plus(nodes, l.nodes-l.charged)
+		nodes = graph.Plus(nodes, l.nodes-l.charged)
 	}
 	return nodes
 }
@@ -117,7 +117,7 @@ func (t *Tree) Status() Status {
 		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts,
 			Lost: w.lost}
 		for _, l := range w.leases {
-			s.Running = plus(s.Running, l.nodes-l.charged)
+			s.Running = graph.Plus(s.Running, l.nodes-l.charged)
 			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.Key, l.budget, l.nodes, t.now - l.granted})
 		}
 		s.Workers = append(s.Workers, ws)

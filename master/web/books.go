@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/tree/graph"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -91,18 +92,12 @@ func (o *opened) tell(root amazons.Position, s *document.Status) {
 			continue
 		}
 		if v := o.cert.Look(root.State().After(m)).Verdict; v != eval.Open {
-			f.Verdict, f.Phi, f.Delta = eval.MoveWord(v), 0, infinity
-			if v == eval.Lost {
-				f.Phi, f.Delta = infinity, 0
-			}
+			f.Verdict = eval.MoveWord(v)
+			f.Phi, f.Delta = graph.NumbersOf(v)
 			s.MovesKnown++
 		}
 	}
 }
-
-// infinity is the number of a position that is proved to be otherwise.
-// It is that of master/tree/graph, so that a page shows both alike.
-const infinity = 1 << 30
 
 // book returns the certificate of the campaign that an address names, nil where there is none in memory.
 func (s *Server) book(q url.Values) *proof.Certificate {

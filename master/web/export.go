@@ -14,9 +14,9 @@ import (
 
 	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -107,11 +107,9 @@ func exported(site Site, r *checker.Report) Exported {
 	root := c.Roots[0].Position(c.Board)
 	s := document.Status{MessageType: "status", Campaign: c.Board.String(), Board: c.Board.String(),
 		Root: root.String(), State: "settled", Why: "The certificate was checked when this site was made.",
-		Verified: true, Winner: cli.WinnerName(root, c.Roots[0].Claim), Phi: infinity,
+		Verified: true, Winner: cli.WinnerName(root, c.Roots[0].Claim),
 		Certificate: &cli.Certificate{Positions: uint64(r.Entries), Bytes: r.Bytes, SHA256: r.SHA256, File: site.Name}}
-	if c.Roots[0].Claim == eval.Won {
-		s.Phi, s.Delta = 0, infinity
-	}
+	s.Phi, s.Delta = graph.NumbersOf(c.Roots[0].Claim)
 	for m := range root.State().AllMoves() {
 		s.FirstMoves = append(s.FirstMoves, document.FirstMove{Move: m.String(), Verdict: "open", Phi: 1, Delta: 1})
 	}

@@ -79,7 +79,7 @@ func (v View) moveTo(n, c *Node) amazons.Move {
 // answer nothing is needed. It looks at the whole tree.
 func (v View) Needed() (needed, all uint64) {
 	for n := range v.g.index.all() {
-		all = plus(all, n.Nodes)
+		all = Plus(all, n.Nodes)
 	}
 	if !v.g.Root.Solved() {
 		return 0, all
@@ -87,7 +87,7 @@ func (v View) Needed() (needed, all uint64) {
 	p := proofTree{cost: map[*Node]uint64{}, in: map[*Node]bool{}}
 	p.enter(v.g.Root)
 	for n := range p.in {
-		needed = plus(needed, n.Nodes)
+		needed = Plus(needed, n.Nodes)
 	}
 	return needed, all
 }
@@ -126,7 +126,7 @@ func (p *proofTree) of(n *Node) uint64 {
 	}
 	cost := n.Nodes
 	for _, c := range p.below(n) {
-		cost = plus(cost, p.of(c))
+		cost = Plus(cost, p.of(c))
 	}
 	p.cost[n] = cost
 	return cost

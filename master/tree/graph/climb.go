@@ -7,7 +7,7 @@ import "amazonsfarm/shared/eval"
 
 // solve fixes the outcome of an unsolved node.
 func (g *Graph) solve(n *Node, o eval.Verdict, b Basis) {
-	n.Phi, n.Delta = numbersOf(o)
+	n.Phi, n.Delta = NumbersOf(o)
 	n.Basis = b
 	if n.Live > 0 {
 		if n.Expanded {

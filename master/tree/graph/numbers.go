@@ -16,9 +16,9 @@ const Infinity uint32 = 1 << 30
 // over siblings stay meaningful.
 const Hint uint32 = 1 << 20
 
-// numbers returns the proof and disproof numbers of a position with outcome o; 1 and 1, those of a
-// leaf that nothing is known of, for Unknown.
-func numbersOf(v eval.Verdict) (phi, delta uint32) {
+// NumbersOf returns the proof and disproof numbers of a position with a verdict; 1 and 1, those of a
+// leaf that nothing is known of, for Open.
+func NumbersOf(v eval.Verdict) (phi, delta uint32) {
 	switch v {
 	case eval.Won:
 		return 0, Infinity
@@ -54,9 +54,9 @@ func combine(n *Node) (phi, delta uint32) {
 	}
 	switch phi {
 	case 0: // a lost child
-		return numbersOf(eval.Won)
+		return NumbersOf(eval.Won)
 	case Infinity: // all won
-		return numbersOf(eval.Lost)
+		return NumbersOf(eval.Lost)
 	}
 	return clamped(uint64(phi)), clamped(dfpn.Sum(largest, sum-largest))
 }
@@ -132,8 +132,8 @@ func (g *Graph) usefulness(n *Node) (use float64) {
 	return use
 }
 
-// plus adds without wrapping around.
-func plus(a, b uint64) uint64 {
+// Plus adds without wrapping around.
+func Plus(a, b uint64) uint64 {
 	if a > math.MaxUint64-b {
 		return math.MaxUint64
 	}

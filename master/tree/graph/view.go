@@ -66,7 +66,7 @@ func (v View) Explore(s amazons.State) (Position, []Move) {
 		if at.Verdict == eval.Lost && after.Verdict == eval.Open {
 			// No node of its own says so, but all moves of a lost position lose.
 			after.Verdict, after.Basis = eval.Won, ByParent
-			after.Phi, after.Delta = numbersOf(eval.Won)
+			after.Phi, after.Delta = NumbersOf(eval.Won)
 		}
 		moves = append(moves, Move{m, after})
 	}
@@ -141,7 +141,7 @@ func (v View) position(k amazons.Key, looks int) (p Position, looked int) {
 	}
 	if f, ok := v.g.facts[k]; ok {
 		p.Verdict, p.Basis = f.Verdict, ByFact
-		p.Phi, p.Delta = numbersOf(f.Verdict)
+		p.Phi, p.Delta = NumbersOf(f.Verdict)
 		p.Nodes = max(p.Nodes, f.Nodes)
 	}
 	return p, looked
@@ -158,7 +158,7 @@ func nodesBelow(n *Node, looks int) (nodes uint64, atLeast bool, looked int) {
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		nodes = plus(nodes, n.Nodes)
+		nodes = Plus(nodes, n.Nodes)
 		for _, c := range n.Children {
 			if looked == looks {
 				return nodes, true, looked
@@ -194,7 +194,7 @@ func (v View) FirstMoves() []FirstMove {
 			f.Leased, f.Expanded = n.Lease != 0, n.Expanded
 		} else if fact, ok := v.g.facts[f.Key]; ok {
 			f.Verdict = fact.Verdict
-			f.Phi, f.Delta = numbersOf(f.Verdict)
+			f.Phi, f.Delta = NumbersOf(f.Verdict)
 		}
 		out = append(out, f)
 	}
