@@ -1,15 +1,11 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"amazonsfarm/master/document"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -27,19 +23,10 @@ func quarantineCommand() *cobra.Command {
 	}, farmv1.ControlClient.Quarantines,
 		func([]string) *farmv1.QuarantinesRequest { return &farmv1.QuarantinesRequest{} }, quarantines(""))
 	c.AddCommand(calling(&cobra.Command{Use: "lift NAME", Short: "Let a party join again", Args: cobra.ExactArgs(1)},
-		release, func(args []string) *farmv1.ReleaseRequest { return &farmv1.ReleaseRequest{Name: args[0]} },
+		farmv1.ControlClient.Release,
+		func(args []string) *farmv1.ReleaseRequest { return &farmv1.ReleaseRequest{Name: args[0]} },
 		quarantines("released: ")))
 	return c
-}
-
-// release calls a master. A name that is not quarantined is a wrong input.
-func release(client farmv1.ControlClient, ctx context.Context, r *farmv1.ReleaseRequest,
-	options ...grpc.CallOption) (*farmv1.QuarantinesResponse, error) {
-	list, err := client.Release(ctx, r, options...)
-	if status.Code(err) == codes.NotFound {
-		err = cli.Usagef("%s", status.Convert(err).Message())
-	}
-	return list, err
 }
 
 // quarantines shows a master's answer, a line for each party, which begins with a word.
