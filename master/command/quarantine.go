@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
 )
@@ -36,8 +37,8 @@ func quarantines(word string) func(*farmv1.QuarantinesResponse) (any, string) {
 		for _, q := range r.GetQuarantines() {
 			since := time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339)
 			fmt.Fprintf(&s, "%s%s since %s, for %s, the last of the kind %s by %s from %s: %s\n", word,
-				document.PartyOf(q), since, cli.Counted(q.GetOffences(), "offence"), q.GetOffence(), q.GetWorker(),
-				q.GetAddress(), q.GetWhy())
+				trust.Party{Name: q.GetName(), Credential: q.GetCredential()}, since,
+				cli.Counted(q.GetOffences(), "offence"), q.GetOffence(), q.GetWorker(), q.GetAddress(), q.GetWhy())
 		}
 		if s.Len() == 0 {
 			s.WriteString("no party is quarantined\n")

@@ -35,11 +35,3 @@ func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
 	}
 	return out
 }
-
-// PartyOf names the party in words: its credential, or its name without one.
-func PartyOf(q *farmv1.Quarantine) string {
-	if q.GetCredential() {
-		return "credential " + q.GetName()
-	}
-	return "name " + q.GetName()
-}
