@@ -82,7 +82,8 @@ type question struct {
 }
 
 // parseQuestion reads a board or position and first moves, sorted, each once. Errors about the position begin with
-// where. check says which positions are not taken.
+// where. check says which positions are not taken: amazons.Position.CheckQueens for the commands without
+// --any-position.
 func parseQuestion(where, text string, moves []string, check func(amazons.Position) error) (question, error) {
 	p, err := amazons.ParsePosition(text)
 	if err != nil {
@@ -111,14 +112,6 @@ func fileGiven(text string) error {
 		return fmt.Errorf("%s is a certificate; %s verify %[1]s checks it", text, cli.Program("master"))
 	}
 	return fmt.Errorf("%s is a file; give a board such as 5x6, or a position", text)
-}
-
-// bothSides takes no position in which a side has no queen. It is for the commands without --any-position.
-func bothSides(p amazons.Position) error {
-	if err := p.CheckQueens(); err != nil {
-		return cli.Usagef("%w", err)
-	}
-	return nil
 }
 
 // defaultHTTP is where the pages of a master usually are.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/forecast"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 )
 
@@ -23,7 +24,7 @@ func forecastCommand() *cobra.Command {
 	}
 	asJSON := cli.JSONFlag(c)
 	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-		q, err := parseQuestion("", args[0], moves, bothSides)
+		q, err := parseQuestion("", args[0], moves, amazons.Position.CheckQueens)
 		if err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/web"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
@@ -101,7 +102,7 @@ func (f *serveFlags) validate() error {
 	o := &f.settings.farm
 	switch {
 	case f.board != "":
-		q, err := parseQuestion("--board: ", f.board, f.moves, bothSides)
+		q, err := parseQuestion("--board: ", f.board, f.moves, amazons.Position.CheckQueens)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/simulate"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -93,7 +94,7 @@ func simulateCommand() *cobra.Command {
 // Nothing is divided by Scale here: the settings are those of the farm that is meant, and the package
 // simulate divides them.
 func (f *simulateFlags) validate(w io.Writer, question string) error {
-	q, err := parseQuestion("", question, f.moves, bothSides)
+	q, err := parseQuestion("", question, f.moves, amazons.Position.CheckQueens)
 	if err != nil {
 		return err
 	}
