@@ -11,6 +11,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/reach"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
@@ -44,12 +45,9 @@ type campaign struct {
 
 // aboutOf describes a campaign that is asked for as the store does.
 func aboutOf(a loop.Asked, build string) store.Campaign {
-	c := store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(), RulesOnly: a.RulesOnly,
-		Build: build, Created: time.Now().UTC(), Priority: a.Priority, Share: a.Share}
-	for _, m := range a.FirstMoves {
-		c.FirstMoves = append(c.FirstMoves, m.String())
-	}
-	return c
+	return store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(),
+		FirstMoves: farmv1.WriteMoves(a.FirstMoves), RulesOnly: a.RulesOnly, Build: build, Created: time.Now().UTC(),
+		Priority: a.Priority, Share: a.Share}
 }
 
 // question returns the root and first moves of a stored campaign. Errors wrap ErrVerification.

@@ -602,13 +602,8 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 func (c *campaign) firstMove(m amazons.Move) string {
 	for _, known := range c.evidence.FirstMoves {
 		if known.Move == m {
-			switch known.Verdict {
-			case eval.Lost:
-				return "wins"
-			case eval.Won:
-				return "loses"
-			}
+			return eval.MoveWord(known.Verdict)
 		}
 	}
-	return "open"
+	return eval.MoveWord(eval.Open)
 }

@@ -228,10 +228,7 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 		return "", nil, err
 	}
 	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots,
-		Parts: parts}
-	for n := range t.WonNodes() {
-		in.Won = append(in.Won, n)
-	}
+		Won: slices.Collect(t.WonNodes()), Parts: parts}
 	folder, err := os.MkdirTemp("", "amazons-certificate-")
 	if err != nil {
 		return "", nil, err

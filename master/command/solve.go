@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
@@ -221,11 +222,7 @@ func defaultStore(q question, rulesOnly bool) (string, error) {
 		name += "-position-" + short(q.root.String())
 	}
 	if len(q.firstMoves) > 0 {
-		var texts []string
-		for _, m := range q.firstMoves {
-			texts = append(texts, m.String())
-		}
-		if all := strings.Join(texts, "_"); len(all) <= 60 {
+		if all := strings.Join(farmv1.WriteMoves(q.firstMoves), "_"); len(all) <= 60 {
 			name += "_" + all
 		} else {
 			name += "_moves-" + short(all)

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"amazonsfarm/master/checks"
 	"amazonsfarm/master/store"
@@ -53,10 +54,8 @@ func (l *Loop) settle(c *campaign, e tree.Settled) {
 	c.settled = &e
 	c.state, c.why = StateAssembling, "the winner is known; its certificate is being put together"
 	c.phase = Phase{Name: StateAssembling}
-	c.evidence = Evidence{Settled: e, FirstMoves: c.Tree.FirstMoves(), Nodes: c.Tree.Status().Spent}
-	for n := range c.Tree.WonNodes() {
-		c.evidence.Won = append(c.evidence.Won, n)
-	}
+	c.evidence = Evidence{Settled: e, Won: slices.Collect(c.Tree.WonNodes()), FirstMoves: c.Tree.FirstMoves(),
+		Nodes: c.Tree.Status().Spent}
 	l.begin(c)
 }
 

@@ -142,7 +142,7 @@ func ExploreMessage(p amazons.Position, e explore.Explored) *farmv1.ExploreRespo
 			believe(after[m], o)
 		}
 	}
-	out := &farmv1.ExploreResponse{Position: p.String(), Known: here}
+	out := &farmv1.ExploreResponse{Position: p.String(), Known: here, Line: farmv1.WriteMoves(e.Line)}
 	for _, m := range e.Moves {
 		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.Move.String(), After: after[m.Move]})
 	}
@@ -153,9 +153,6 @@ func ExploreMessage(p amazons.Position, e explore.Explored) *farmv1.ExploreRespo
 	slices.SortStableFunc(out.Moves, func(a, b *farmv1.ExploredMove) int {
 		return cmp.Compare(rank[a.GetAfter().GetVerdict()], rank[b.GetAfter().GetVerdict()])
 	})
-	for _, m := range e.Line {
-		out.Line = append(out.Line, m.String())
-	}
 	return out
 }
 

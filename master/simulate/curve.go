@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
 // Curve is what runs with several numbers of workers show about one question.
@@ -22,19 +24,13 @@ type Curve struct {
 
 // Settings returns a line that names everything a run depends on but its number of workers.
 func Settings(c Config) string {
-	c.Workers = 1
 	t := c.Tree
-	t.Root, t.FirstMoves = c.Tree.Root, nil
-	moves := make([]string, len(c.Tree.FirstMoves))
-	for i, m := range c.Tree.FirstMoves {
-		moves[i] = m.String()
-	}
-	policy := fmt.Sprintf("%+v", t)
+	t.FirstMoves = nil
 	return fmt.Sprintf("%s %s seed=%d scale=%d speed=%v spread=%v delay=%v loss=%v crashes=%v restart=%v "+
-		"table=%d/%d/%v hints=%d/%d prefetch=%d lemma=%v evidence=%v/%v tree=%s",
-		c.Tree.Root, strings.Join(moves, ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread, c.Delay, c.LossRate,
-		c.CrashRate, c.Restart, c.TableBytes, c.TablesBytes, c.SharedTable, c.HintEntries, c.HintBytes,
-		c.PrefetchPercent, c.Lemma, c.ExtractShare, c.CheckShare, policy)
+		"table=%d/%d/%v hints=%d/%d prefetch=%d lemma=%v evidence=%v/%v tree=%+v",
+		t.Root, strings.Join(farmv1.WriteMoves(c.Tree.FirstMoves), ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread,
+		c.Delay, c.LossRate, c.CrashRate, c.Restart, c.TableBytes, c.TablesBytes, c.SharedTable, c.HintEntries, c.HintBytes,
+		c.PrefetchPercent, c.Lemma, c.ExtractShare, c.CheckShare, t)
 }
 
 // Record keeps finished runs in a file, a JSON line each, so that a curve that was interrupted goes
