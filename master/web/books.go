@@ -190,12 +190,7 @@ var partName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // certificate sends the certificate of a settled campaign, or the manifest of a proof in parts, or one of
 // these parts.
-func (s *Server) certificate(w http.ResponseWriter, r *http.Request) {
-	watch, err := s.watched(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
+func (s *Server) certificate(w http.ResponseWriter, r *http.Request, watch *watch) {
 	file := watch.last().file
 	name := filepath.Base(file)
 	if part := r.URL.Query().Get("part"); part != "" && file != "" {

@@ -12,12 +12,7 @@ const quiet = 15 * time.Second
 
 // events sends what is known of the campaign as server-sent events, all of it first, then what has
 // changed. A reader that does not read for a while misses what lies between, never the last state.
-func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	watch, err := s.watched(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
+func (s *Server) events(w http.ResponseWriter, r *http.Request, watch *watch) {
 	select {
 	case s.live <- struct{}{}:
 		defer func() { <-s.live }()

@@ -67,25 +67,22 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/contributors", s.known(func(l seen) any { return l.helped }))
 	mux.HandleFunc("GET /api/facts", s.known(func(l seen) any { return l.facts }))
 	mux.HandleFunc("GET /api/campaigns", s.known(func(l seen) any { return l.campaigns }))
-	mux.HandleFunc("GET /api/history", s.history)
-	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/history", s.about(func(w http.ResponseWriter, _ *http.Request, watch *watch) {
+		s.writeJSON(w, watch.past())
+	}))
+	mux.HandleFunc("GET /api/events", s.about(s.events))
 	mux.HandleFunc("GET /api/work", s.known(func(l seen) any { return l.work }))
 	found := func(r *http.Request) (place, error) { return s.find(r) }
 	mux.HandleFunc("GET /api/explore", judged(s, found, s.explore))
 	mux.HandleFunc("GET /api/play", judged(s, found, s.play))
 	mux.HandleFunc("GET /api/judge", judged(s, anyPosition, s.judge))
-	mux.HandleFunc("GET /api/certificate", s.certificate)
+	mux.HandleFunc("GET /api/certificate", s.about(s.certificate))
 	mux.HandleFunc("GET /board.svg", s.board)
 }
 
 // known answers with a part of what was seen last. The header Age says how many seconds ago that was.
 func (s *Server) known(part func(seen) any) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		watch, err := s.watched(r)
-		if err != nil {
-			fail(w, err)
-			return
-		}
+	return s.about(func(w http.ResponseWriter, _ *http.Request, watch *watch) {
 		last := watch.last()
 		if !last.known {
 			refuse(w, http.StatusServiceUnavailable, "the campaign has not answered yet")
@@ -93,21 +90,19 @@ func (s *Server) known(part func(seen) any) http.HandlerFunc {
 		}
 		w.Header().Set("Age", strconv.Itoa(max(0, int(watch.now().Sub(last.at).Seconds()))))
 		s.writeJSON(w, part(last))
-	}
+	})
 }
 
-func (s *Server) history(w http.ResponseWriter, r *http.Request) {
-	watch, err := s.watched(r)
-	if err != nil {
-		fail(w, err)
-		return
+// about returns a handler, which answers about the campaign that an address names.
+func (s *Server) about(answer func(http.ResponseWriter, *http.Request, *watch)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		watch, err := s.watches.of(r.Context(), r.URL.Query().Get("campaign"))
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		answer(w, r, watch)
 	}
-	s.writeJSON(w, watch.past())
-}
-
-// watched returns the watch of the campaign that an address names.
-func (s *Server) watched(r *http.Request) (*watch, error) {
-	return s.watches.of(r.Context(), r.URL.Query().Get("campaign"))
 }
 
 // campaign returns the campaign of a name. The error is the reader's.
