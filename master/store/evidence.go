@@ -133,10 +133,8 @@ func (s *Store) PutCertificate(campaign uint32, id [32]byte, data []byte) (known
 // store has the certificate for another pool), ErrTooLarge, ErrInvalid, those of r, otherwise as
 // of Commit; nothing of the certificate is then left.
 func (s *Store) PutCertificateFrom(campaign uint32, id [32]byte, size int64, r io.Reader) (known bool, err error) {
-	if known, err = s.putCertificate(campaign, id, size, r); err != nil {
-		return false, fmt.Errorf("put certificate %x: %w", id, err)
-	}
-	return known, nil
+	known, err = s.putCertificate(campaign, id, size, r)
+	return known, during(fmt.Sprintf("put certificate %x", id), err)
 }
 
 // putCertificate has three stages. First it finds out whether there is anything to do: a part that
@@ -458,11 +456,8 @@ func (s *Store) Parts(campaign uint32) (list []PartRecord, err error) {
 			}
 		})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list certificates: %w", err)
-	}
 	slices.SortFunc(list, func(a, b PartRecord) int { return cmp.Compare(a.Number, b.Number) })
-	return list, nil
+	return list, during("list certificates", err)
 }
 
 // MissingParts returns the certificates whose part is not there or has another size, and how many are kept

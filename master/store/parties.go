@@ -91,7 +91,6 @@ func decodeParty[R any](kind partyKind, party func(R) (trust.Party, error), key,
 // readParties returns the records of a kind: of credentials first, then by name.
 func readParties[R any](s *Store, kind partyKind, party func(R) (trust.Party, error)) (list []R, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		list = nil
 		for _, prefix := range kind.prefixes() {
 			cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
 			for k, v := cursor.Seek([]byte(prefix)); bytes.HasPrefix(k, []byte(prefix)); k, v = cursor.Next() {
@@ -104,10 +103,7 @@ func readParties[R any](s *Store, kind partyKind, party func(R) (trust.Party, er
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read %ss: %w", strings.TrimSuffix(string(kind), "/"), err)
-	}
-	return list, nil
+	return list, during("read "+strings.TrimSuffix(string(kind), "/")+"s", err)
 }
 
 // Quarantines returns all quarantines. Errors: ErrCorrupt, ErrClosed.
@@ -148,10 +144,10 @@ func (s *Store) Release(p trust.Party) error {
 			return errors.Join(meta.Delete(key), meta.Delete(standing))
 		},
 	})
-	if err != nil && !errors.Is(err, errNotThere) {
-		return fmt.Errorf("release from quarantine: %w", err)
+	if errors.Is(err, errNotThere) {
+		return nil
 	}
-	return nil
+	return during("release from quarantine", err)
 }
 
 // checkStanding verifies a record of meta: it decodes, and its party is not in quarantine.

@@ -41,11 +41,10 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 			return nil
 		},
 	})
-	if err != nil {
-		return fmt.Errorf("note who has verified: %w", err)
+	if err == nil {
+		s.dropParts(maps.Keys(drops))
 	}
-	s.dropParts(maps.Keys(drops))
-	return nil
+	return during("note who has verified", err)
 }
 
 // outlinesOf returns the outlines of the parts that need not be kept any more now that they are
@@ -103,19 +102,15 @@ func (s *Store) eachFact(tx *bbolt.Tx, f func(pool uint32, fact proof.Fact)) err
 // and what was said of contradictions in these pools. Tree positions stay. It returns the positions of the
 // facts, by pool. A certificate that is not there is passed over. Errors: as of Commit.
 func (s *Store) Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err error) {
-	if facts, err = s.removeParts(ids, true); err != nil {
-		return nil, fmt.Errorf("retract certificates: %w", err)
-	}
-	return facts, nil
+	facts, err = s.removeParts(ids, true)
+	return facts, during("retract certificates", err)
 }
 
 // RemoveParts removes certificates that no fact names. Errors: ErrInvalid where a fact names one, and
 // as of Commit; nothing is then removed.
 func (s *Store) RemoveParts(ids []proof.ID) error {
-	if _, err := s.removeParts(ids, false); err != nil {
-		return fmt.Errorf("remove certificates: %w", err)
-	}
-	return nil
+	_, err := s.removeParts(ids, false)
+	return during("remove certificates", err)
 }
 
 // removeParts removes certificates with the facts that name them, or refuses where there are such.
