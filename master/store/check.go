@@ -391,22 +391,17 @@ func (c *checker) facts() error {
 	})
 }
 
-// contents verifies the SHA-256 of each certificate.
+// contents reads every part and verifies its SHA-256. One whose record is gone since the check began is passed
+// over. Where all of them are missing, as beside a copy of the file alone, that is one finding.
 func (c *checker) contents() error {
+	if c.alone {
+		return nil
+	}
 	done := int64(0)
 	read := func(n int) {
 		done += int64(n)
 		c.progress.tell("contents of certificates", done, int64(c.counters.CertificateBytes))
 	}
-	if c.alone {
-		return nil
-	}
-	return c.parts(read)
-}
-
-// parts reads every part. One whose record is gone since the check began is passed over. Where all of
-// them are missing, as beside a copy of the file alone, that is one finding.
-func (c *checker) parts(read func(int)) error {
 	var missing []error
 	for id, known := range c.complete {
 		if known.Dropped {

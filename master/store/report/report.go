@@ -87,16 +87,14 @@ func (r *Report) String() string {
 // Err returns nil for a good store, and otherwise an error that wraps record.ErrCorrupt and names the
 // first finding.
 func (r *Report) Err() error {
-	switch n := len(r.Findings) + r.More; {
-	case r.Good:
+	if r.Good {
 		return nil
-	case n == 1:
-		return fmt.Errorf("%w: %s", record.ErrCorrupt, strings.TrimPrefix(r.Findings[0], record.ErrCorrupt.Error()+
-			": "))
-	default:
-		return fmt.Errorf("%w in %d places, first: %s", record.ErrCorrupt, n,
-			strings.TrimPrefix(r.Findings[0], record.ErrCorrupt.Error()+": "))
 	}
+	first := strings.TrimPrefix(r.Findings[0], record.ErrCorrupt.Error()+": ")
+	if n := len(r.Findings) + r.More; n > 1 {
+		return fmt.Errorf("%w in %d places, first: %s", record.ErrCorrupt, n, first)
+	}
+	return fmt.Errorf("%w: %s", record.ErrCorrupt, first)
 }
 
 // Compaction says what Compact did.
