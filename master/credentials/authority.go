@@ -38,6 +38,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"time"
 
@@ -259,26 +260,15 @@ func (r Request) Check() error {
 		return fmt.Errorf("%w: only a master's credential names hosts", ErrRequest)
 	}
 	for _, h := range r.Hosts {
-		if net.ParseIP(h) == nil && !goodHost(h) {
+		if net.ParseIP(h) == nil && !hostName.MatchString(h) {
 			return fmt.Errorf("%w: %q is not a host name or an IP address", ErrRequest, h)
 		}
 	}
 	return nil
 }
 
-// goodHost reports whether a name can stand in a credential as a DNS name.
-func goodHost(h string) bool {
-	if len(h) == 0 || len(h) > 253 {
-		return false
-	}
-	for i := range len(h) {
-		c := h[i]
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
-			return false
-		}
-	}
-	return h[0] != '.' && h[0] != '-'
-}
+// hostName is what can stand in a credential as a DNS name.
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$`)
 
 // Issued is a new credential.
 type Issued struct {
@@ -361,15 +351,6 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 		return Issued{}, err
 	}
 	return out, writeFile(filepath.Join(out.Folder, identity.ClientFile), both, 0o600)
-}
-
-// bundle returns the folder that a worker or an operator gets.
-func (a *Authority) bundle(id identity.Identity) string {
-	kind := WorkersFolder
-	if id.Role == identity.Operator {
-		kind = OperatorsFolder
-	}
-	return filepath.Join(a.folder, kind, id.Name)
 }
 
 // nameIsFree refuses a name that another role has had, for ever: who reads a log has to know from

@@ -48,7 +48,7 @@ func (a *Authority) HandOver(id identity.Identity, folder string) error {
 		return fmt.Errorf("make a folder to hand over: %w", err)
 	}
 	for name, mode := range map[string]os.FileMode{identity.AuthorityFile: 0o644, identity.ClientFile: 0o600} {
-		data, err := os.ReadFile(filepath.Join(a.bundle(id), name))
+		data, err := os.ReadFile(filepath.Join(a.ownerFolder(id), name))
 		if err != nil {
 			return fmt.Errorf("hand over a credential: %w", err)
 		}
@@ -89,12 +89,16 @@ func (a *Authority) inPlace(r Record) (bool, error) {
 	return true, nil
 }
 
-// ownerFolder returns the folder that the owner of a credential needs.
+// ownerFolder returns the folder that the owner of a credential needs: a master that of the authority, a worker
+// or an operator one of its own, which is handed over.
 func (a *Authority) ownerFolder(id identity.Identity) string {
-	if id.Role == identity.Master {
+	switch id.Role {
+	case identity.Master:
 		return a.folder
+	case identity.Operator:
+		return filepath.Join(a.folder, OperatorsFolder, id.Name)
 	}
-	return a.bundle(id)
+	return filepath.Join(a.folder, WorkersFolder, id.Name)
 }
 
 // hostSet returns each host once, in one form and order.

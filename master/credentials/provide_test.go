@@ -41,10 +41,10 @@ func TestProvide(t *testing.T) {
 		{"two thirds of the lifetime are over", clients, func() { now = now.Add(59 * time.Hour) }, false},
 		{"and a little more", clients, func() { now = now.Add(2 * time.Hour) }, true},
 		{"expired", clients, func() { now = now.Add(1000 * time.Hour) }, true},
-		{"a file is gone", clients, func() { remove(t, a.bundle(clients.Identity), identity.ClientFile) }, true},
+		{"a file is gone", clients, func() { remove(t, a.ownerFolder(clients.Identity), identity.ClientFile) }, true},
 		{"the authority's credential is gone", clients,
-			func() { remove(t, a.bundle(clients.Identity), identity.AuthorityFile) }, true},
-		{"a file is damaged", clients, func() { write(t, "text", a.bundle(clients.Identity), identity.ClientFile) },
+			func() { remove(t, a.ownerFolder(clients.Identity), identity.AuthorityFile) }, true},
+		{"a file is damaged", clients, func() { write(t, "text", a.ownerFolder(clients.Identity), identity.ClientFile) },
 			true},
 		{"revoked", clients, func() {
 			if _, err := a.Revoke("worker"); err != nil {
