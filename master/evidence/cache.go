@@ -55,12 +55,7 @@ func (c *Cache) Verify(id proof.ID, size int64) error {
 		}
 		c.Forget(id)
 	}
-	return c.look(id, size)
-}
-
-// look opens a part, and reads it for a moment.
-func (c *Cache) look(id proof.ID, size int64) error {
-	_, err := c.ReadAt(id, size, nil, 0)
+	_, err := c.ReadAt(id, size, nil, 0) // it opens the part, which reads it
 	return err
 }
 
@@ -107,7 +102,7 @@ func (c *Cache) ReadAt(id proof.ID, size int64, p []byte, at int64) (int, error)
 	}
 	c.mu.Unlock()
 	if wanted := min(int64(len(p)), size-at); errors.Is(err, io.EOF) && int64(n) < wanted {
-		return n, fmt.Errorf("%w: %s ends within its %d bytes", ErrDamaged, name(id), size)
+		return n, fmt.Errorf("%w: %s ends within its %d bytes", ErrDamaged, id.Name(), size)
 	}
 	return n, err
 }

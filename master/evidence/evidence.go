@@ -114,7 +114,7 @@ func Verify(ctx context.Context, s Store, id proof.ID, size int64, progress func
 // verify reads an open part.
 func verify(ctx context.Context, o Object, id proof.ID, size int64, progress func(bytes int)) error {
 	if o.Size() != size {
-		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, name(id), o.Size(), size)
+		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, id.Name(), o.Size(), size)
 	}
 	sum, buffer := sha256.New(), make([]byte, 1<<18)
 	for at := int64(0); at < size; {
@@ -123,10 +123,10 @@ func verify(ctx context.Context, o Object, id proof.ID, size int64, progress fun
 		}
 		n, err := o.ReadAt(buffer[:min(int64(len(buffer)), size-at)], at)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("part %s: %w", name(id), err)
+			return fmt.Errorf("part %s: %w", id.Name(), err)
 		}
 		if n == 0 {
-			return fmt.Errorf("%w: %s ends after %d of %d bytes", ErrDamaged, name(id), at, size)
+			return fmt.Errorf("%w: %s ends after %d of %d bytes", ErrDamaged, id.Name(), at, size)
 		}
 		sum.Write(buffer[:n])
 		if at += int64(n); progress != nil {
@@ -134,13 +134,10 @@ func verify(ctx context.Context, o Object, id proof.ID, size int64, progress fun
 		}
 	}
 	if proof.ID(sum.Sum(nil)) != id {
-		return fmt.Errorf("%w: the bytes of %s do not have its SHA-256", ErrDamaged, name(id))
+		return fmt.Errorf("%w: the bytes of %s do not have its SHA-256", ErrDamaged, id.Name())
 	}
 	return nil
 }
-
-// name returns the 64 digits that name a part.
-func name(id proof.ID) string { return hex.EncodeToString(id[:]) }
 
 // Folder is a Store in a folder of the file system. The part abcdef... is the file ab/abcdef... in
 // it. The folder comes into being with the first part, or with Hold.
@@ -173,7 +170,8 @@ func (f *Folder) Hold() (*os.File, error) {
 	}
 	for _, sub := range f.folders() {
 		for _, e := range sub.entries {
-			if leftover(e.Name()) {
+			// Package disk has not finished such a file.
+			if strings.HasPrefix(e.Name(), ".") && strings.HasSuffix(e.Name(), ".tmp") {
 				_ = os.Remove(filepath.Join(sub.path, e.Name())) // it only costs space
 			}
 		}
@@ -181,16 +179,11 @@ func (f *Folder) Hold() (*os.File, error) {
 	return folder, nil
 }
 
-// leftover reports whether a file is one that package disk has not finished.
-func leftover(name string) bool {
-	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
-}
-
 // String returns the path of the folder.
 func (f *Folder) String() string { return f.root }
 
 func (f *Folder) path(id proof.ID) string {
-	return filepath.Join(f.root, name(id)[:2], name(id))
+	return filepath.Join(f.root, id.Name()[:2], id.Name())
 }
 
 // Put implements Store: the file gets its name when its bytes are on disk.
@@ -206,11 +199,11 @@ func (f *Folder) Put(id proof.ID, size int64, r io.Reader) error {
 		case err != nil:
 			return err
 		case n > size:
-			return fmt.Errorf("%w: %s has more than %d bytes", ErrMismatch, name(id), size)
+			return fmt.Errorf("%w: %s has more than %d bytes", ErrMismatch, id.Name(), size)
 		case n < size:
-			return fmt.Errorf("%w: %s has %d bytes, not %d", ErrMismatch, name(id), n, size)
+			return fmt.Errorf("%w: %s has %d bytes, not %d", ErrMismatch, id.Name(), n, size)
 		case !bytes.Equal(sum.Sum(nil), id[:]):
-			return fmt.Errorf("%w: the SHA-256 of %s is %x", ErrMismatch, name(id), sum.Sum(nil))
+			return fmt.Errorf("%w: the SHA-256 of %s is %x", ErrMismatch, id.Name(), sum.Sum(nil))
 		}
 		return nil
 	})

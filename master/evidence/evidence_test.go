@@ -47,7 +47,7 @@ func checked(t testing.TB, f Store, wanted map[proof.ID]int64) (list []error) {
 		if _, ok := wanted[p.ID]; err == nil && wanted == nil {
 			err = Verify(t.Context(), f, p.ID, p.Bytes, nil)
 		} else if err == nil && !ok {
-			err = fmt.Errorf("%w: nobody knows the part %s/%s/%s", ErrForeign, f, name(p.ID)[:2], name(p.ID))
+			err = fmt.Errorf("%w: nobody knows the part %s/%s/%s", ErrForeign, f, p.ID.Name()[:2], p.ID.Name())
 		}
 		if err != nil {
 			list = append(list, err)
@@ -67,7 +67,7 @@ func TestFolder(t *testing.T) {
 	}
 	p, id := put(t, f, 1, 1_000_000)
 	_, other := put(t, f, 2, 1)
-	if data, err := os.ReadFile(filepath.Join(root, name(id)[:2], name(id))); err != nil || !bytes.Equal(data, p) {
+	if data, err := os.ReadFile(filepath.Join(root, id.Name()[:2], id.Name())); err != nil || !bytes.Equal(data, p) {
 		t.Error(len(data), err)
 	}
 	o, err := f.Open(id)
@@ -98,7 +98,7 @@ func TestFolder(t *testing.T) {
 	if err := errors.Join(f.Remove(other), f.Remove(other)); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.Open(other); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), name(other)) {
+	if _, err := f.Open(other); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), other.Name()) {
 		t.Error(err)
 	}
 	if _, ok, _ := f.Has(other); ok {
@@ -124,10 +124,10 @@ func TestPutMismatch(t *testing.T) {
 	} {
 		if err := f.Put(id, 1000, c.r); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", what, err)
-		} else if c.want == ErrMismatch && !strings.Contains(err.Error(), name(id)) {
+		} else if c.want == ErrMismatch && !strings.Contains(err.Error(), id.Name()) {
 			t.Errorf("%s: %v does not name the part", what, err)
 		}
-		if entries, err := os.ReadDir(filepath.Join(root, name(id)[:2])); err != nil || len(entries) != 0 {
+		if entries, err := os.ReadDir(filepath.Join(root, id.Name()[:2])); err != nil || len(entries) != 0 {
 			t.Errorf("%s: left behind: %v, %v", what, entries, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestCheck(t *testing.T) {
 	list := checked(t, f, wanted)
 	for i, want := range []error{ErrDamaged, ErrDamaged, ErrMissing, ErrDamaged, ErrForeign} {
 		if !slices.ContainsFunc(list, func(err error) bool {
-			return errors.Is(err, want) && strings.Contains(err.Error(), name(ids[i]))
+			return errors.Is(err, want) && strings.Contains(err.Error(), ids[i].Name())
 		}) {
 			t.Errorf("part %d is not named with %q in %v", i, want, list)
 		}
@@ -200,8 +200,8 @@ func TestCheck(t *testing.T) {
 func TestLeftovers(t *testing.T) {
 	root := t.TempDir()
 	_, id := put(t, OpenFolder(root), 1, 100)
-	folder := filepath.Join(root, name(id)[:2])
-	left := filepath.Join(folder, "."+name(id)+".123.tmp")
+	folder := filepath.Join(root, id.Name()[:2])
+	left := filepath.Join(folder, "."+id.Name()+".123.tmp")
 	if err := os.WriteFile(left, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
 	}

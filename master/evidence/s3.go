@@ -102,7 +102,7 @@ func (s *S3) String() string { return strings.TrimSuffix(Scheme+s.bucket+"/"+s.p
 // ReadBytes returns how many bytes of parts this process has read from the bucket.
 func (s *S3) ReadBytes() int64 { return s.read.Load() }
 
-func (s *S3) key(id proof.ID) string { return s.prefix + name(id) }
+func (s *S3) key(id proof.ID) string { return s.prefix + id.Name() }
 
 // failed says what is wrong with the bucket, in one sentence without any credential.
 func (s *S3) failed(what string, err error) error {
@@ -162,7 +162,7 @@ func (s *S3) PutURL(id proof.ID) (string, map[string]string, error) {
 	}
 	u, err := s.client.PresignHeader(context.Background(), http.MethodPut, s.bucket, s.key(id), urlLife, nil, signed)
 	if err != nil {
-		return "", nil, s.failed("address for "+name(id), err)
+		return "", nil, s.failed("address for "+id.Name(), err)
 	}
 	return u.String(), headers, nil
 }
@@ -171,7 +171,7 @@ func (s *S3) PutURL(id proof.ID) (string, map[string]string, error) {
 func (s *S3) GetURL(id proof.ID) (string, error) {
 	u, err := s.client.PresignedGetObject(context.Background(), s.bucket, s.key(id), urlLife, nil)
 	if err != nil {
-		return "", s.failed("address of "+name(id), err)
+		return "", s.failed("address of "+id.Name(), err)
 	}
 	return u.String(), nil
 }
@@ -183,13 +183,13 @@ func (s *S3) Put(id proof.ID, size int64, r io.Reader) error {
 		return err
 	}
 	if int64(len(data)) != size || proof.IDOf(data) != id {
-		return fmt.Errorf("%w: %s: the bytes are other ones", ErrMismatch, name(id))
+		return fmt.Errorf("%w: %s: the bytes are other ones", ErrMismatch, id.Name())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience+time.Duration(size/readRate)*time.Second)
 	defer cancel()
 	if _, err = s.client.PutObject(ctx, s.bucket, s.key(id), bytes.NewReader(data), size,
 		minio.PutObjectOptions{DisableMultipart: true}); err != nil {
-		return s.failed("put "+name(id), err)
+		return s.failed("put "+id.Name(), err)
 	}
 	return nil
 }
@@ -201,12 +201,12 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 	defer cancel()
 	in, err := s.client.GetObject(ctx, s.bucket, s.key(id), minio.GetObjectOptions{})
 	if err != nil {
-		return nil, s.failed("part "+name(id), err)
+		return nil, s.failed("part "+id.Name(), err)
 	}
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return nil, s.missed("part "+name(id), err)
+		return nil, s.missed("part "+id.Name(), err)
 	}
 	slow := time.AfterFunc(callPatience+time.Duration(info.Size/readRate)*time.Second, cancel)
 	defer slow.Stop()
@@ -219,9 +219,9 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 	s.read.Add(n)
 	switch _ = os.Remove(to.Name()); {
 	case err != nil:
-		err = s.failed("part "+name(id), err)
+		err = s.failed("part "+id.Name(), err)
 	case n != info.Size || proof.ID(sum.Sum(nil)) != id:
-		err = fmt.Errorf("%w: the object %s in %s has %d bytes with the SHA-256 %x", ErrDamaged, name(id), s, n,
+		err = fmt.Errorf("%w: the object %s in %s has %d bytes with the SHA-256 %x", ErrDamaged, id.Name(), s, n,
 			sum.Sum(nil))
 	}
 	if err != nil {
@@ -236,7 +236,7 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 	defer cancel()
 	info, err := s.client.StatObject(ctx, s.bucket, s.key(id), minio.StatObjectOptions{})
 	if err != nil {
-		if err = s.missed("look for "+name(id), err); errors.Is(err, ErrMissing) {
+		if err = s.missed("look for "+id.Name(), err); errors.Is(err, ErrMissing) {
 			err = nil
 		}
 		return 0, false, err
@@ -249,7 +249,7 @@ func (s *S3) Remove(id proof.ID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()
 	if err := s.client.RemoveObject(ctx, s.bucket, s.key(id), minio.RemoveObjectOptions{}); err != nil {
-		if err = s.failed("remove "+name(id), err); !errors.Is(err, ErrMissing) {
+		if err = s.failed("remove "+id.Name(), err); !errors.Is(err, ErrMissing) {
 			return err
 		}
 	}

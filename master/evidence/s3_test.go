@@ -105,17 +105,17 @@ func TestBucket(t *testing.T) {
 	if err := errors.Join(o.Close(), b.Remove(other), b.Remove(other)); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Open(other); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), name(other)) {
+	if _, err := b.Open(other); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), other.Name()) {
 		t.Error(err)
 	}
 	s.objects["parts/stray"], s.objects["elsewhere"] = nil, nil
 	if list := checked(t, b, nil); len(list) != 1 || !errors.Is(list[0], ErrForeign) {
 		t.Error(list)
 	}
-	key := "parts/" + name(id)
+	key := "parts/" + id.Name()
 	for _, bad := range [][]byte{p[:4999], append(bytes.Clone(p), 0), bytes.ToUpper(p)} {
 		s.objects[key] = bad
-		if _, err := b.Open(id); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), name(id)) {
+		if _, err := b.Open(id); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), id.Name()) {
 			t.Errorf("%d bytes: %v", len(bad), err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestAddresses(t *testing.T) {
 	p, id := partOf(3, 100)
 	address, headers, err := b.PutURL(id)
 	if err != nil || headers["X-Amz-Checksum-Sha256"] != base64.StdEncoding.EncodeToString(id[:]) ||
-		!strings.Contains(address, "x-amz-checksum-sha256") || !strings.Contains(address, "/farm/parts/"+name(id)+"?") {
+		!strings.Contains(address, "x-amz-checksum-sha256") || !strings.Contains(address, "/farm/parts/"+id.Name()+"?") {
 		t.Fatal(address, headers, err)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusPreconditionFailed} {
