@@ -250,9 +250,7 @@ func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 				w.agreed, w.solved = 0, 0
 			}
 		}
-		for _, c := range s.all {
-			s.step(c, e)
-		}
+		s.stepAll(e)
 	case tree.Tick:
 		all := 0.0
 		for _, c := range s.all {
@@ -265,9 +263,7 @@ func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 		if c := s.find(number); c != nil {
 			s.step(c, ev)
 		} else if number == 0 {
-			for _, c := range s.all {
-				s.step(c, ev)
-			}
+			s.stepAll(ev)
 		}
 	}
 	return s.finish()
@@ -284,9 +280,7 @@ func (s *Scheduler) joined(e tree.Joined) {
 		w.party, w.agreed, w.solved = party, e.Confirmed, e.Solved
 	}
 	w.slots, w.asks = e.Slots, 0
-	for _, c := range s.all {
-		s.step(c, e)
-	}
+	s.stepAll(e)
 }
 
 func (s *Scheduler) left(e tree.Left) {
@@ -297,9 +291,7 @@ func (s *Scheduler) left(e tree.Left) {
 	delete(s.workers, w.name)
 	is := func(o *worker) bool { return o == w }
 	s.roll, s.waiting = slices.DeleteFunc(s.roll, is), slices.DeleteFunc(s.waiting, is)
-	for _, c := range s.all {
-		s.step(c, e)
-	}
+	s.stepAll(e)
 }
 
 func (s *Scheduler) ready(e tree.Ready) {
@@ -391,6 +383,13 @@ func (s *Scheduler) home(w *worker) *campaign {
 		}
 	}
 	return s.best(w, func(*campaign) bool { return true })
+}
+
+// stepAll steps the trees of all campaigns.
+func (s *Scheduler) stepAll(ev tree.Event) {
+	for _, c := range s.all {
+		s.step(c, ev)
+	}
 }
 
 // step steps a tree, and those that share its facts.
