@@ -161,12 +161,8 @@ func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint
 	}
 	f.look(ctx, root)
 	var all []*candidate
-	met := map[amazons.Key]bool{}
-	for _, c := range f.search.Children(root) {
-		if k := c.State.CanonicalKey(f.board); c.Verdict == eval.Open && !met[k] {
-			met[k] = true
-			all = append(all, &candidate{Child: c})
-		}
+	for _, c := range f.open(root) {
+		all = append(all, &candidate{Child: c})
 	}
 	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.Delta, b.Delta) })
 	all = all[:min(len(all), candidates)]
@@ -241,6 +237,19 @@ func (f *forecaster) best(ctx context.Context, s amazons.State, moves []amazons.
 	return best, likely, solved
 }
 
+// open returns the positions after the moves of one that was searched, as far as they are open. Moves that lead to
+// one position but for a symmetry are one.
+func (f *forecaster) open(s amazons.State) (list []dfpn.Child) {
+	met := map[amazons.Key]bool{}
+	for _, c := range f.search.Children(s) {
+		if k := c.State.CanonicalKey(f.board); c.Verdict == eval.Open && !met[k] {
+			met[k] = true
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // line follows one random line from a position that should be won or lost by the side to move. It
 // returns the nodes at its end, as many times as the choices on it were unlikely.
 func (f *forecaster) line(ctx context.Context, s amazons.State, won bool) float64 {
@@ -250,28 +259,18 @@ func (f *forecaster) line(ctx context.Context, s amazons.State, won bool) float6
 		if r.Verdict != eval.Open || ctx.Err() != nil {
 			return weight * float64(max(r.Nodes, 1))
 		}
-		// Moves that lead to one position but for a symmetry are one.
-		var open []dfpn.Child
-		met := map[amazons.Key]bool{}
-		total := 0.0
-		for _, c := range f.search.Children(s) {
-			if k := c.State.CanonicalKey(f.board); c.Verdict == eval.Open && !met[k] {
-				met[k] = true
-				open = append(open, c)
-				total += float64(c.Phi)
-			}
-		}
+		open := f.open(s)
 		if len(open) == 0 {
 			return weight * float64(max(r.Nodes, 1))
 		}
-		next := open[0]
+		var next dfpn.Child
 		if won {
-			for _, c := range open {
-				if c.Delta < next.Delta {
-					next = c
-				}
-			}
+			next = slices.MinFunc(open, func(a, b dfpn.Child) int { return cmp.Compare(a.Delta, b.Delta) })
 		} else {
+			total := 0.0
+			for _, c := range open {
+				total += float64(c.Phi)
+			}
 			at := f.random.Float64() * total
 			for _, c := range open {
 				if next = c; at < float64(c.Phi) {
