@@ -135,6 +135,7 @@ func (f *farm) step(ev tree.Event) error {
 	fmt.Fprintln(f.trace, f.now, ev)
 	for _, e := range f.tree.Step(ev) {
 		fmt.Fprintln(f.trace, e)
+		var err error
 		switch e := e.(type) {
 		case tree.Grant:
 			f.result.Leases++
@@ -149,32 +150,17 @@ func (f *farm) step(ev tree.Event) error {
 			if !e.Lease.Check {
 				known = f.hintsFor(w, e.Lease.Key)
 			}
-			if err := w.receive(leaseOf(e.Lease, known)); err != nil {
-				return err
-			}
+			err = w.receive(leaseOf(e.Lease, known))
 		case tree.Inform:
-			if w := f.alive(e.Worker); w != nil {
-				news := &farmv1.WorkResponse{
-					Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: farmv1.WriteFacts(e.Facts)}}}
-				if err := w.receive(news); err != nil {
-					return err
-				}
-			}
+			err = f.alive(e.Worker).receive(&farmv1.WorkResponse{
+				Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: farmv1.WriteFacts(e.Facts)}}})
 		case tree.Cancel:
 			f.result.Cancels++
-			if w := f.alive(e.Worker); w != nil {
-				if err := w.receive(cancelOf(e)); err != nil {
-					return err
-				}
-			}
+			err = f.alive(e.Worker).receive(cancelOf(e))
 		case tree.NoWork:
-			if w := f.alive(e.Worker); w != nil {
-				// It arrives at once: a delay of its own would change those of all others.
-				if err := w.arrive(&farmv1.WorkResponse{
-					Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{}}}); err != nil {
-					return err
-				}
-			}
+			// It arrives at once: a delay of its own would change those of all others.
+			err = f.alive(e.Worker).arrive(&farmv1.WorkResponse{
+				Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{}}})
 		case tree.Checked:
 			if e.Confirmed {
 				f.result.Confirmed++
@@ -185,7 +171,10 @@ func (f *farm) step(ev tree.Event) error {
 			f.result.Answer = e.String()
 			f.done = true
 		case tree.Contradiction:
-			return errors.New(e.String())
+			err = errors.New(e.String())
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

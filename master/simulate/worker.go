@@ -253,9 +253,10 @@ func (w *worker) send(m *farmv1.WorkRequest) {
 	}
 }
 
-// receive sends a message of the master to the worker. It is lost when the link breaks first.
+// receive sends a message of the master to the worker, nil for one that has crashed. It is lost when the link breaks
+// first.
 func (w *worker) receive(m *farmv1.WorkResponse) error {
-	if !w.linked {
+	if w == nil || !w.linked {
 		return nil
 	}
 	if w.breaks() {
@@ -274,9 +275,9 @@ func (w *worker) receive(m *farmv1.WorkResponse) error {
 }
 
 // arrive hands a message to the machine. A cancel because the position is closed is noted first:
-// what is searched from now on is wasted, and the result counts it.
+// what is searched from now on is wasted, and the result counts it. A worker that has crashed is nil here too.
 func (w *worker) arrive(m *farmv1.WorkResponse) error {
-	if w.machine == nil || !w.linked {
+	if w == nil || w.machine == nil || !w.linked {
 		return nil
 	}
 	if c := m.GetCancel(); c.GetReason() == tree.CancelClosed.String() && w.stats.Lease.Load() == c.GetLease() &&
