@@ -31,11 +31,7 @@ func (c *Campaign) Root() amazons.Position { return c.handle.Root }
 
 // Status asks the loop how far the campaign is. What it costs does not grow with the tree.
 func (c *Campaign) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
-	v, err := c.handle.View(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return statusMessage(v), nil
+	return statusMessage(c.handle.View(ctx))
 }
 
 // Workers asks the loop who is there and what they do, for whatever campaign, in the order they joined.

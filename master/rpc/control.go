@@ -98,11 +98,7 @@ func (c *controlService) Workers(ctx context.Context, _ *farmv1.WorkersRequest) 
 
 // do carries out an event for all campaigns, and returns the status of the first.
 func (c *controlService) do(ctx context.Context, ev tree.Event) (*farmv1.StatusResponse, error) {
-	v, err := c.loop.Do(ctx, ev)
-	if err != nil {
-		return nil, err
-	}
-	return statusMessage(v), nil
+	return statusMessage(c.loop.Do(ctx, ev))
 }
 
 // change changes the settings of a campaign and returns its status.
@@ -114,11 +110,7 @@ func (c *controlService) change(ctx context.Context, name string, change store.C
 	if err != nil {
 		return nil, err
 	}
-	v, err := h.Change(ctx, change)
-	if err != nil {
-		return nil, err
-	}
-	return statusMessage(v), nil
+	return statusMessage(h.Change(ctx, change))
 }
 
 func (c *controlService) Pause(ctx context.Context, r *farmv1.PauseRequest) (*farmv1.StatusResponse, error) {

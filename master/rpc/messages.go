@@ -56,8 +56,11 @@ func campaignMessage(c *loop.About, moves bool) *farmv1.Campaign {
 	return out
 }
 
-// statusMessage writes a view.
-func statusMessage(v loop.View) *farmv1.StatusResponse {
+// statusMessage writes a view, which may have come with an error.
+func statusMessage(v loop.View, err error) (*farmv1.StatusResponse, error) {
+	if err != nil {
+		return nil, err
+	}
 	t := v.Tree
 	out := &farmv1.StatusResponse{
 		Campaign: campaignMessage(v.About, true), State: v.State, Why: v.Why, Verdict: farmv1.WriteVerdict(t.Verdict),
@@ -82,7 +85,7 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 			Verdict: farmv1.WriteVerdict(f.Verdict.Other()), Phi: f.Phi,
 			Delta: f.Delta, Nodes: f.Nodes, Leased: f.Leased, Expanded: f.Expanded})
 	}
-	return out
+	return out, nil
 }
 
 // summaryMessage writes the parts of a view that tell campaigns apart.
