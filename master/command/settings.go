@@ -110,8 +110,15 @@ func (s *settings) addRest() {
 	s.all.StringVar(&s.farm.Store.Evidence, "evidence-store", "",
 		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
 	s.group("evidence-store")
-	s.all.Var((*digest)(&s.farm.Store.Digest), "evidence",
-		"keep `WHAT` of a verified part: all of it (keep) or its SHA-256 alone (digest)")
+	s.all.Func("evidence", "keep `WHAT` of a verified part: all of it (keep) or its SHA-256 alone (digest)",
+		func(text string) error {
+			if text != "keep" && text != "digest" {
+				return errors.New("give keep or digest")
+			}
+			s.farm.Store.Digest = text == "digest"
+			return nil
+		})
+	s.all.Lookup("evidence").DefValue = "keep"
 	s.group("evidence")
 	define(s, s.all.IntVar, "max-campaigns", &s.farm.Store.MaxCampaigns, 0, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")
@@ -141,26 +148,6 @@ func (s *settings) size(name string, at *int64, help string) {
 	s.all.Var((*cli.Size)(at), name, help)
 	s.group(name)
 }
-
-// digest is whether parts are dropped once they are verified, as a setting: keep or digest.
-type digest bool
-
-func (d *digest) Set(text string) error {
-	if text != "keep" && text != "digest" {
-		return errors.New("give keep or digest")
-	}
-	*d = text == "digest"
-	return nil
-}
-
-func (d *digest) String() string {
-	if *d {
-		return "digest"
-	}
-	return "keep"
-}
-
-func (d *digest) Type() string { return "WHAT" }
 
 func (s *settings) group(name string) { cli.Group(s.all, s.title, name) }
 
