@@ -67,22 +67,15 @@ type Input struct {
 	Progress func(done, total int) // is told of parts that were merged; nil: nobody is
 }
 
-// Output says what was written.
-type Output struct {
-	// Set holds the entries; of a Copied certificate, whose root is lost, it may be empty.
-	Set *proof.Set
-	// Copied says that a single part was the whole certificate already and was taken as it is.
-	Copied bool
-}
-
-// Write makes the certificate and writes it to the named file, which appears whole or not at all.
+// Write makes the certificate and writes it to the named file, which appears whole or not at all. It
+// returns the entries; of a part that was taken as it is, and whose root is lost, they may be none.
 // Errors: a MissingError; those of reading parts, of writing, of ctx.
-func Write(ctx context.Context, name string, in Input) (Output, error) {
+func Write(ctx context.Context, name string, in Input) (*proof.Set, error) {
 	disk.RemoveLeftovers(name, 0)
 	if whole, set, err := whole(in); err != nil {
-		return Output{}, err
+		return nil, err
 	} else if whole != nil {
-		return Output{Set: set, Copied: true}, proof.WriteEncoded(name, whole)
+		return set, proof.WriteEncoded(name, whole)
 	}
 	union := proof.Certificate{Board: in.Board, Leaves: eval.MoveLeaves, Roots: in.Roots, Set: new(proof.Set)}
 	for _, n := range in.Won {
@@ -90,14 +83,14 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	}
 	for i, f := range in.Parts {
 		if err := ctx.Err(); err != nil {
-			return Output{}, err
+			return nil, err
 		}
 		if in.Progress != nil {
 			in.Progress(i, len(in.Parts))
 		}
 		c, err := proof.Read(f.Data, f.Size)
 		if err != nil {
-			return Output{}, fmt.Errorf("part %v: %w", f.ID, err)
+			return nil, fmt.Errorf("part %v: %w", f.ID, err)
 		}
 		union.Leaves = min(union.Leaves, c.Leaves)
 		if union.Set.Len() == 0 {
@@ -109,12 +102,12 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	union.Leaves = max(union.Leaves, in.Leaves)
 	pruned, missing, err := proof.Prune(ctx, union, proof.PruneOptions{})
 	if err != nil {
-		return Output{}, err
+		return nil, err
 	}
 	if len(missing) > 0 {
-		return Output{}, &MissingError{in.Board, missing}
+		return nil, &MissingError{in.Board, missing}
 	}
-	return Output{Set: pruned.Set}, proof.WriteFile(name, pruned)
+	return pruned.Set, proof.WriteFile(name, pruned)
 }
 
 // whole returns the bytes of the only part, if it proves exactly the roots asked for: then

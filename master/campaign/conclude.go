@@ -185,7 +185,7 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	}
 	// What the merge finds missing is a fault of a part that was said to hold, so it is blamed like
 	// a part that the checker refuses.
-	out, err := assemble.Write(ctx, draft, assemble.Input{
+	set, err := assemble.Write(ctx, draft, assemble.Input{
 		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Parts: parts,
 		Progress: report.assembling,
 	})
@@ -205,7 +205,7 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	}
 	c.file = store.CertificateFile{Path: c.proofFile, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
 	c.verified = true
-	c.winningMove(out.Set)
+	c.winningMove(set)
 	return nil
 }
 
