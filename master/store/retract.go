@@ -85,13 +85,7 @@ func (s *Store) eachFact(tx *bbolt.Tx, f func(pool uint32, fact proof.Fact)) err
 			continue
 		}
 		bucket := record.Of(record.BucketFacts, about.Number)
-		if err := tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
-			fact, err := record.DecodeFact(bucket, k, v)
-			if err == nil {
-				f(about.Number, fact)
-			}
-			return err
-		}); err != nil {
+		if err := each(tx, bucket, record.DecodeFact, func(fact proof.Fact) { f(about.Number, fact) }); err != nil {
 			return err
 		}
 	}

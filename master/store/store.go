@@ -427,28 +427,26 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 		snap.Nodes = make([]tree.NodeRecord, 0, min(own.Positions, 1<<20))
 		snap.Facts = make([]proof.Fact, 0, min(shared.Facts, 1<<20))
 		nodes, facts := record.Of(record.BucketNodes, about.Number), record.Of(record.BucketFacts, about.Pool)
-		err = tx.Bucket([]byte(nodes)).ForEach(func(k, v []byte) error {
-			n, err := record.DecodeNode(nodes, k, v)
-			snap.Nodes = append(snap.Nodes, n)
-			return err
-		})
+		err = each(tx, nodes, record.DecodeNode, func(n tree.NodeRecord) { snap.Nodes = append(snap.Nodes, n) })
 		if err != nil {
 			return err
 		}
-		err = tx.Bucket([]byte(facts)).ForEach(func(k, v []byte) error {
-			f, err := record.DecodeFact(facts, k, v)
-			snap.Facts = append(snap.Facts, f)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := counted(nodes, uint64(len(snap.Nodes)), own.Positions); err != nil {
-			return err
-		}
-		return counted(facts, uint64(len(snap.Facts)), shared.Facts)
+		err = each(tx, facts, record.DecodeFact, func(f proof.Fact) { snap.Facts = append(snap.Facts, f) })
+		return cmp.Or(err, counted(nodes, uint64(len(snap.Nodes)), own.Positions),
+			counted(facts, uint64(len(snap.Facts)), shared.Facts))
 	})
 	return snap, during("read proof store", err)
+}
+
+// each decodes the records of a bucket one after the other. It ends with the first that is damaged.
+func each[R any](tx *bbolt.Tx, bucket string, decode func(bucket string, k, v []byte) (R, error), use func(R)) error {
+	return tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
+		r, err := decode(bucket, k, v)
+		if err == nil {
+			use(r)
+		}
+		return err
+	})
 }
 
 // counted returns damage where a bucket has another number of records than the counters say.
