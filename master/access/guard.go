@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -139,18 +140,16 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	}
 	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, prometheus.NewRegistry())
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	in := promauto.With(prometheus.WrapRegistererWithPrefix("amazons_master_", o.Registerer))
 	g := &Guard{
 		files: o.Files, limits: o.Limits, log: o.Log, lines: rate.NewLimiter(10, 100),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
-			Name: "access_refused_total",
+		refused: in.NewCounterVec(prometheus.CounterOpts{Name: "access_refused_total",
 			Help: "Connections, calls and streams refused or ended because of their credential, its role or a " +
 				"limit, by reason."}, []string{"reason"}),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
-			Name: "credential_reloads_total",
+		reloads: in.NewCounterVec(prometheus.CounterOpts{Name: "credential_reloads_total",
 			Help: "Changed credential files that were read again, by result. After a failure the ones before " +
 				"stay in use."}, []string{"result"}),
-		expiry: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master",
-			Name: "credential_expiry_timestamp_seconds",
+		expiry: in.NewGauge(prometheus.GaugeOpts{Name: "credential_expiry_timestamp_seconds",
 			Help: "When the master's own credential expires, in seconds since 1970."}),
 		callers: map[*caller]struct{}{}, accounts: map[identity.Identity]*account{},
 	}
@@ -161,7 +160,6 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 		g.reloads.WithLabelValues(result)
 	}
 	g.expiry.Set(float64(g.files.Current().Certificate.Leaf.NotAfter.Unix()))
-	o.Registerer.MustRegister(g.refused, g.reloads, g.expiry)
 	return g, nil
 }
 

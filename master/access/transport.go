@@ -110,8 +110,8 @@ func (g *Guard) leave(p *caller) {
 
 // handshakeReason says why a handshake failed, and who the other side said it was.
 func handshakeReason(err error) (reason, who string) {
-	var verify *tls.CertificateVerificationError
-	if errors.As(err, &verify) && len(verify.UnverifiedCertificates) > 0 {
+	verify, unverified := errors.AsType[*tls.CertificateVerificationError](err)
+	if unverified && len(verify.UnverifiedCertificates) > 0 {
 		if id, err := identity.Of(verify.UnverifiedCertificates[0]); err == nil {
 			who = "said to be " + id.String()
 		}
@@ -119,18 +119,16 @@ func handshakeReason(err error) (reason, who string) {
 	if rejected, ok := errors.AsType[*identity.RejectedError](err); ok {
 		who = rejected.Identity.String()
 	}
-	var (
-		authority x509.UnknownAuthorityError
-		invalid   x509.CertificateInvalidError
-	)
+	_, foreign := errors.AsType[x509.UnknownAuthorityError](err)
+	invalid, refused := errors.AsType[x509.CertificateInvalidError](err)
 	switch {
 	case errors.Is(err, identity.ErrRevoked):
 		return ReasonRevoked, who
-	case errors.As(err, &authority):
+	case foreign:
 		return ReasonUnknownAuthority, who
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+	case refused && invalid.Reason == x509.Expired:
 		return ReasonExpired, who
-	case verify != nil, errors.Is(err, identity.ErrNoIdentity):
+	case unverified, errors.Is(err, identity.ErrNoIdentity):
 		return ReasonBadCredential, who
 	case strings.Contains(err.Error(), "didn't provide a certificate"): // crypto/tls has no value for it
 		return ReasonNoCredential, who
