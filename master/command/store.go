@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/store"
@@ -178,7 +176,7 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 	defer cancel()
 	stream, err := client.Backup(ctx, &farmv1.BackupRequest{})
 	if err != nil {
-		return store.Report{}, backupError(r.address, err)
+		return store.Report{}, callError(r.address, err)
 	}
 	sum := sha256.New()
 	var size, done int64
@@ -191,7 +189,7 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 				r.address, done)
 		}
 		if err != nil {
-			return store.Report{}, backupError(r.address, err)
+			return store.Report{}, callError(r.address, err)
 		}
 		if m.GetSize() > 0 {
 			size = int64(m.GetSize())
@@ -214,14 +212,6 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 			return store.PublishCopy(ctx, d, progress)
 		}
 	}
-}
-
-// backupError keeps apart what our own signal ended: the master reports it as a cancelled call.
-func backupError(address string, err error) error {
-	if code := status.Code(err); code == codes.Canceled {
-		return context.Canceled
-	}
-	return callError(address, err)
 }
 
 // storeCompact keeps the old store beside the new one unless --replace is given.
