@@ -30,9 +30,7 @@ func evidenceGC() *cobra.Command {
 	c.Flags().StringVar(&file, "store", "", "collect the evidence of the store in `FILE`")
 	c.Flags().BoolVar(&lost, "lost", false,
 		"forget the facts of missing parts, which are searched again; settled campaigns with a certificate keep theirs")
-	if err := c.MarkFlagRequired("store"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	cobra.CheckErr(c.MarkFlagRequired("store")) // the flag is defined above
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		done, err := campaign.Collect(file, lost)
 		if errors.Is(err, store.ErrLocked) {
@@ -58,9 +56,7 @@ func evidenceFetch() *cobra.Command {
 		Args: cobra.ExactArgs(1)}
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&from, "from", "", "fetch parts from `PLACE`, a folder or s3://BUCKET/PREFIX")
-	if err := c.MarkFlagRequired("from"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	cobra.CheckErr(c.MarkFlagRequired("from")) // the flag is defined above
 	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		done, err := campaign.Fetch(ctx, args[0], from)
 		if err != nil {

@@ -88,9 +88,7 @@ func serveCommand() *cobra.Command {
 	cli.Group(flags, "Connections", "listen", "http", "https", "credentials", "insecure", "allow-other-builds",
 		"check-first")
 	cli.Group(flags, "Work", "initial-budget", "max-budget", "heartbeat", "tree-positions")
-	if err := c.MarkFlagRequired("store"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	cobra.CheckErr(c.MarkFlagRequired("store")) // the flag is defined above
 	return c
 }
 
