@@ -102,7 +102,6 @@ func (r Report) String() string {
 
 // forecaster is a forecast under way.
 type forecaster struct {
-	o      Options
 	board  amazons.Board
 	search *dfpn.Searcher
 	table  *dfpn.Table
@@ -114,7 +113,7 @@ type forecaster struct {
 // them lose. Errors: those of the table, ctx's, ErrNodes.
 func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o Options) (r Report, err error) {
 	r = Report{MessageType: "forecast", Board: p.Board.String(), Root: p.String(), Seed: o.Seed}
-	f := &forecaster{o: o, board: p.Board, random: rand.New(rand.NewPCG(o.Seed, 0)), each: max(1, o.Nodes/short)}
+	f := &forecaster{board: p.Board, random: rand.New(rand.NewPCG(o.Seed, 0)), each: max(1, o.Nodes/short)}
 	if f.table, err = dfpn.NewTable(o.TableBytes); err != nil {
 		return r, err
 	}
@@ -126,7 +125,7 @@ func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o O
 	if len(firstMoves) > 0 {
 		best, likely, solved := f.best(ctx, root, firstMoves)
 		if r.Likely, r.Solved = likely.String(), solved; !solved {
-			r.Won, err = f.estimate(ctx, best, false, o.Nodes)
+			r.Won, err = f.estimate(ctx, best, o.Nodes)
 		}
 		r.Spent = f.search.Nodes()
 		return r, err
@@ -142,7 +141,7 @@ func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o O
 		r.Likely = eval.Lost.String()
 	}
 	if r.Won, err = f.easiest(ctx, root, o.Nodes/2); err == nil {
-		r.Lost, err = f.estimate(ctx, root, false, o.Nodes)
+		r.Lost, err = f.estimate(ctx, root, o.Nodes)
 	}
 	r.Spent = f.search.Nodes()
 	return r, err
@@ -172,7 +171,7 @@ func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint
 		end := f.search.Nodes() + (until-min(until, f.search.Nodes()))/uint64(bits.Len(uint(len(all))))
 		for more := true; more && ctx.Err() == nil; more = f.search.Nodes() < end && len(all[0].lines) < mostLines {
 			for _, c := range all {
-				c.lines = append(c.lines, f.line(ctx, c.State, false))
+				c.lines = append(c.lines, f.line(ctx, c.State))
 			}
 		}
 		if len(all) == 1 {
@@ -187,11 +186,11 @@ func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint
 // further ones would tell nothing new.
 const mostLines = 5000
 
-// estimate follows lines until so many nodes are spent in all.
-func (f *forecaster) estimate(ctx context.Context, root amazons.State, won bool, until uint64) (*Estimate, error) {
+// estimate follows lines from a position that should be lost, until so many nodes are spent in all.
+func (f *forecaster) estimate(ctx context.Context, root amazons.State, until uint64) (*Estimate, error) {
 	var lines []float64
 	for f.search.Nodes() < until && len(lines) < mostLines && ctx.Err() == nil {
-		lines = append(lines, f.line(ctx, root, won))
+		lines = append(lines, f.line(ctx, root))
 	}
 	return f.estimated(ctx, lines)
 }
@@ -250,11 +249,11 @@ func (f *forecaster) open(s amazons.State) (list []dfpn.Child) {
 	return list
 }
 
-// line follows one random line from a position that should be won or lost by the side to move. It
-// returns the nodes at its end, as many times as the choices on it were unlikely.
-func (f *forecaster) line(ctx context.Context, s amazons.State, won bool) float64 {
+// line follows one random line from a position that the side to move should lose. It returns the nodes at its end, as
+// many times as the choices on it were unlikely.
+func (f *forecaster) line(ctx context.Context, s amazons.State) float64 {
 	weight := 1.0
-	for {
+	for won := false; ; won = !won {
 		r := f.look(ctx, s)
 		if r.Verdict != eval.Open || ctx.Err() != nil {
 			return weight * float64(max(r.Nodes, 1))
@@ -280,7 +279,7 @@ func (f *forecaster) line(ctx context.Context, s amazons.State, won bool) float6
 			}
 			weight *= total / float64(next.Phi)
 		}
-		s, won = next.State, !won
+		s = next.State
 	}
 }
 
