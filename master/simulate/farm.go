@@ -72,7 +72,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 		if f.nodes > c.MaxNodes {
 			return Result{}, fmt.Errorf("%w: %d nodes after %v", ErrLimit, f.nodes, f.now)
 		}
-		if _, err := f.next(); err != nil {
+		if err := f.next(); err != nil {
 			return Result{}, err
 		}
 	}

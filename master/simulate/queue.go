@@ -29,14 +29,11 @@ func (q *queue) at(when time.Duration, do func() error) {
 // after plans do for a time from now.
 func (q *queue) after(d time.Duration, do func() error) { q.at(q.now+d, do) }
 
-// next lets the next thing happen; false if there is none.
-func (q *queue) next() (bool, error) {
+// next lets the next thing happen. There is one: each tick plans another.
+func (q *queue) next() error {
 	last := len(q.plan) - 1
-	if last < 0 {
-		return false, nil
-	}
 	h := q.plan[last]
 	q.plan = slices.Delete(q.plan, last, last+1)
 	q.now = h.at
-	return true, h.do()
+	return h.do()
 }
