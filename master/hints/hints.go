@@ -64,12 +64,6 @@ func NewCache(most int64) *Cache {
 	return &Cache{most: most, order: list.New(), at: map[Place]*list.Element{}}
 }
 
-// Len returns the number of hints in the cache.
-func (c *Cache) Len() int { return len(c.at) }
-
-// Bytes returns the size of all hints in the cache together.
-func (c *Cache) Bytes() int64 { return c.bytes }
-
 // Put keeps a hint that comes from the worker with this Seen, in place of an earlier one of its
 // position. Where there are too many it drops those used longest ago, perhaps this one. It keeps
 // the data itself.

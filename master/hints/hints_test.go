@@ -22,8 +22,8 @@ func check(t *testing.T, c *Cache, want ...int) {
 		got, bytes = append(got, int(r.Key.A)), bytes+int64(len(r.Data))
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, want) || c.Len() != len(want) || c.Bytes() != bytes {
-		t.Errorf("the cache holds %v and says %d of %d bytes, want %v of %d", got, c.Len(), c.Bytes(), want, bytes)
+	if !slices.Equal(got, want) || len(c.at) != len(want) || c.bytes != bytes {
+		t.Errorf("the cache holds %v and says %d of %d bytes, want %v of %d", got, len(c.at), c.bytes, want, bytes)
 	}
 }
 

@@ -94,7 +94,6 @@ const (
 	CertPayload     = 8 + 8 + 4 + 1 // and the text that says who has verified it
 	// MaxVerifiedBytes bounds that text.
 	MaxVerifiedBytes = 200
-	CountersPayload  = 8 * 8
 	MaxJSONBytes     = 1 << 20
 )
 
