@@ -40,6 +40,7 @@ import (
 
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
@@ -101,9 +102,9 @@ type line struct {
 
 // Write writes an archive to a new or replaced file.
 func Write(name string, a Archive) error {
-	board, err := a.Campaign.Check()
+	_, err := a.Campaign.Check()
 	if err == nil {
-		err = disk.Replace(name, 0o644, func(f *os.File) error { return a.write(f, board) })
+		err = disk.Replace(name, 0o644, func(f *os.File) error { return a.write(f) })
 	}
 	if err != nil {
 		return fmt.Errorf("write archive %s: %w", name, err)
@@ -115,7 +116,7 @@ func Write(name string, a Archive) error {
 // knows from the counts whether it has seen the end. Positions are written as people read them,
 // with their colours: so an archive can be looked at with a text editor, and compared line by line
 // with the one of an hour before.
-func (a *Archive) write(f io.Writer, board amazons.Board) error {
+func (a *Archive) write(f io.Writer) error {
 	z, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
@@ -124,21 +125,12 @@ func (a *Archive) write(f io.Writer, board amazons.Board) error {
 	if err != nil {
 		return err
 	}
-	text := func(k amazons.Key) (string, error) {
-		s, err := k.State(board)
-		// A key does not say which colour moves. Each move shoots one arrow, so their number does.
-		side := root.ToMove
-		if (s.Arrows(board)-root.Arrows())&1 != 0 {
-			side = side.Other()
-		}
-		return amazons.PositionOf(board, s, side).String(), err
-	}
 	out := json.NewEncoder(z)
 	err = out.Encode(header{Format, a.Campaign, a.Nodes, len(a.Claims), len(a.Tree)})
 	for _, c := range a.Claims {
 		l := line{Verdict: c.Verdict.String(), Nodes: c.Nodes}
 		if err == nil {
-			l.Position, err = text(c.Key)
+			l.Position, err = graph.TextOf(root, c.Key)
 		}
 		if err == nil {
 			err = out.Encode(l)
@@ -148,7 +140,7 @@ func (a *Archive) write(f io.Writer, board amazons.Board) error {
 		l := line{Nodes: n.Nodes, Phi: n.Phi, Delta: n.Delta, Budget: n.Budget, Expanded: n.Expanded,
 			Expansion: n.Expansion, Children: []byte(n.Children)}
 		if err == nil {
-			l.Position, err = text(n.Key)
+			l.Position, err = graph.TextOf(root, n.Key)
 		}
 		if err == nil {
 			err = out.Encode(l)

@@ -12,6 +12,7 @@ import (
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
@@ -50,18 +51,13 @@ type About struct {
 	Look explore.Look
 }
 
-// Text writes a key with the colours it has in this campaign: whose turn it is follows from the number
-// of arrows.
+// Text writes a key with the colours it has in this campaign.
 func (a *About) Text(k amazons.Key) string {
-	s, err := k.State(a.Root.Board)
+	text, err := graph.TextOf(a.Root, k)
 	if err != nil {
-		return fmt.Sprintf("%x:%x", k.A, k.B)
+		return graph.NameOf(k)
 	}
-	side := a.Root.ToMove
-	if (s.Arrows(a.Root.Board)-a.Root.Arrows())%2 != 0 {
-		side = side.Other()
-	}
-	return amazons.PositionOf(a.Root.Board, s, side).String()
+	return text
 }
 
 // Campaign is what a loop is told of a campaign: the question, its settings and its tree.

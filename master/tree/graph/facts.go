@@ -126,5 +126,19 @@ func (c Claim) String() string {
 	return s
 }
 
+// TextOf writes a key of the board of a root with the colours that it has after that root: whose turn it is follows
+// from the number of arrows, since each move shoots one.
+func TextOf(root amazons.Position, k amazons.Key) (string, error) {
+	s, err := k.State(root.Board)
+	if err != nil {
+		return "", err
+	}
+	side := root.ToMove
+	if (s.Arrows(root.Board)-root.Arrows())%2 != 0 {
+		side = side.Other()
+	}
+	return amazons.PositionOf(root.Board, s, side).String(), nil
+}
+
 // NameOf returns the short form of a key in traces.
 func NameOf(k amazons.Key) string { return fmt.Sprintf("%x:%x", k.A, k.B) }
