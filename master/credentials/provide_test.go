@@ -44,8 +44,8 @@ func TestProvide(t *testing.T) {
 		{"a file is gone", clients, func() { remove(t, a.ownerFolder(clients.Identity), identity.ClientFile) }, true},
 		{"the authority's credential is gone", clients,
 			func() { remove(t, a.ownerFolder(clients.Identity), identity.AuthorityFile) }, true},
-		{"a file is damaged", clients, func() { write(t, "text", a.ownerFolder(clients.Identity), identity.ClientFile) },
-			true},
+		{"a file is damaged", clients,
+			func() { write(t, "text", a.ownerFolder(clients.Identity), identity.ClientFile) }, true},
 		{"revoked", clients, func() {
 			if _, err := a.Revoke("worker"); err != nil {
 				t.Fatal(err)

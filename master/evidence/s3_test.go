@@ -127,7 +127,8 @@ func TestAddresses(t *testing.T) {
 	p, id := partOf(3, 100)
 	address, headers, err := b.PutURL(id)
 	if err != nil || headers["X-Amz-Checksum-Sha256"] != base64.StdEncoding.EncodeToString(id[:]) ||
-		!strings.Contains(address, "x-amz-checksum-sha256") || !strings.Contains(address, "/farm/parts/"+id.Name()+"?") {
+		!strings.Contains(address, "x-amz-checksum-sha256") ||
+		!strings.Contains(address, "/farm/parts/"+id.Name()+"?") {
 		t.Fatal(address, headers, err)
 	}
 	for _, want := range []int{http.StatusOK, http.StatusPreconditionFailed} {

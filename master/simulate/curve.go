@@ -29,8 +29,8 @@ func Settings(c Config) string {
 	return fmt.Sprintf("%s %s seed=%d scale=%d speed=%v spread=%v delay=%v loss=%v crashes=%v restart=%v "+
 		"table=%d/%d/%v hints=%d/%d prefetch=%d lemma=%v evidence=%v/%v tree=%+v",
 		t.Root, strings.Join(farmv1.WriteMoves(c.Tree.FirstMoves), ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread,
-		c.Delay, c.LossRate, c.CrashRate, c.Restart, c.TableBytes, c.TablesBytes, c.SharedTable, c.HintEntries, c.HintBytes,
-		c.PrefetchPercent, c.Lemma, c.ExtractShare, c.CheckShare, t)
+		c.Delay, c.LossRate, c.CrashRate, c.Restart, c.TableBytes, c.TablesBytes, c.SharedTable, c.HintEntries,
+		c.HintBytes, c.PrefetchPercent, c.Lemma, c.ExtractShare, c.CheckShare, t)
 }
 
 // Record keeps finished runs in a file, a JSON line each, so that a curve that was interrupted goes
