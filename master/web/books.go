@@ -119,13 +119,20 @@ func (s *Server) play(ctx context.Context, at place) (answer any, err error) {
 	} else if look, err = asked(ctx, at); err != nil {
 		return nil, err
 	}
-	select { // a search must not take the cores from the farm
-	case s.plays <- struct{}{}:
-		defer func() { <-s.plays }()
+	err = s.think(ctx, func() { answer, err = book.Answer(ctx, look, at.way) })
+	return answer, err
+}
+
+// think searches for one page at a time, so that readers never take more than one core from the farm.
+func (s *Server) think(ctx context.Context, search func()) error {
+	select {
+	case s.thinks <- struct{}{}:
+		defer func() { <-s.thinks }()
+		search()
+		return nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("too many games are played; %w", errBusy)
+		return fmt.Errorf("too many positions are thought about; %w", errBusy)
 	}
-	return book.Answer(ctx, look, at.way)
 }
 
 // asked looks a position up in the tree and the parts of its campaign.
@@ -159,7 +166,10 @@ func anyPosition(r *http.Request) (p amazons.Position, err error) {
 }
 
 // judge answers with what the static rules see in a position.
-func (s *Server) judge(_ context.Context, p amazons.Position) (any, error) { return book.Judge(p), nil }
+func (s *Server) judge(ctx context.Context, p amazons.Position) (answer any, err error) {
+	err = s.think(ctx, func() { answer = book.Judge(p) })
+	return answer, err
+}
 
 // judged returns a handler. find reads what a request is about, and answer answers it. The handler
 // lets in as many requests as Server.explores allows, and gives each askPatience.

@@ -99,17 +99,19 @@ type Server struct {
 	cfg       Config
 	watches   *watches
 	live      chan struct{} // a token for each open stream of events
-	plays     chan struct{} // a token for the one answer that is looked for in a game
+	thinks    chan struct{} // a token for the one answer that is searched for
 	downloads chan struct{} // a token for each certificate that is sent
 	explores  *rate.Limiter
 	closing   chan struct{} // closed when Serve ends: streams of events end, too
+	lines     *rate.Limiter // of the log: who is refused all the time does not fill the disk
 	readTime  time.Duration
 }
 
 // New makes a server.
 func New(c Config) *Server {
 	s := &Server{cfg: c, live: make(chan struct{}, maxLive), downloads: make(chan struct{}, maxDownloads),
-		plays: make(chan struct{}, 1), closing: make(chan struct{}), readTime: readTimeout,
+		thinks: make(chan struct{}, 1), closing: make(chan struct{}), readTime: readTimeout,
+		lines:    rate.NewLimiter(1, 10),
 		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), c.ExploresPerSecond)}
 	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}, books: books{bySHA: map[string]*opened{}}}
 	return s
@@ -145,7 +147,10 @@ func guarded(next http.Handler) http.Handler {
 func (s *Server) named(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !known(r.Host, s.cfg.Hosts) {
-			s.cfg.Log.Warn("refused: a page of another host", "host", r.Host, "address", r.RemoteAddr)
+			if s.lines.Allow() {
+				s.cfg.Log.Warn("refused: a page of another host", "host", fmt.Sprintf("%.80s", r.Host),
+					"address", r.RemoteAddr)
+			}
 			refuse(w, http.StatusMisdirectedRequest, "these pages are not of that host")
 			return
 		}
@@ -160,9 +165,9 @@ func known(host string, names []string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]."))
-	_, err := netip.ParseAddr(host)
+	address, err := netip.ParseAddr(host)
 	private := func(domain string) bool { return strings.HasSuffix(host, domain) }
-	return err == nil || !strings.Contains(host, ".") || slices.Contains(names, host) ||
+	return err == nil && address.Zone() == "" || !strings.Contains(host, ".") || slices.Contains(names, host) ||
 		slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".svc"}, private)
 }
 

@@ -604,6 +604,8 @@ func TestHostOfPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newServer(t, Config{})
+	var log strings.Builder // written under the lock of its handler, and read when all is over
+	s.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error)
 	go func() { served <- s.Serve(ctx, listener) }()
@@ -611,6 +613,10 @@ func TestHostOfPages(t *testing.T) {
 		cancel()
 		if err := <-served; err != nil {
 			t.Error(err)
+		}
+		// A stranger does not fill the disk.
+		if n := strings.Count(log.String(), "another host"); n < 10 || n > 15 {
+			t.Errorf("%d lines of the log for some 40 requests", n)
 		}
 	}()
 	for range 400 {
@@ -620,6 +626,9 @@ func TestHostOfPages(t *testing.T) {
 		}
 		defer slow.Close()
 		fmt.Fprint(slow, "GET / HTTP/1.1\r\nHost: ")
+	}
+	if known("[::1%25evil.example]:80", nil) { // which no client of Go sends
+		t.Error("an address with the zone of a stranger is known")
 	}
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	for host, want := range map[string]int{

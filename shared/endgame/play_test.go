@@ -1,6 +1,7 @@
 package endgame
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -8,6 +9,37 @@ import (
 	"amazonsfarm/shared/area"
 	"amazonsfarm/shared/cgt"
 )
+
+// TestStop ends a question in the middle of it, and asks it again.
+func TestStop(t *testing.T) {
+	black, white, empty, err := area.Parse("W..B/.xx./B..W")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain Solver
+	want, err := plain.Value(black, white, empty)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enough, asked := errors.New("enough"), 0
+	s := Solver{Stop: func() error {
+		if asked++; asked > 100 {
+			return enough
+		}
+		return nil
+	}}
+	if _, err := s.Value(black, white, empty); !errors.Is(err, enough) || asked != 101 {
+		t.Errorf("after %d searches: %v", asked, err)
+	}
+	s.Stop = nil
+	if got, err := s.Value(black, white, empty); err != nil || got != want {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	s = Solver{searched: solverLimit}
+	if _, err := s.search(black, white, empty); !errors.Is(err, ErrLarge) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+}
 
 // TestPlayedSums: who wins a sum of areas by playing their forms is who wins by a search of the whole as one game.
 func TestPlayedSums(t *testing.T) {

@@ -3,6 +3,8 @@ package endgame
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"slices"
 
 	"amazonsfarm/shared/amazons"
@@ -15,22 +17,29 @@ import (
 // that a database lacks. The zero value is ready. A Solver is not safe for concurrent use.
 type Solver struct {
 	DB *DB // where areas are looked up first; may be nil
+	// Stop is asked before an area or a sum is searched, nil: never. Its error ends the question.
+	Stop func() error
 
-	c     cgt.Combiner
-	areas map[area.Key]cgt.Value
-	sums  map[string]cgt.Value
+	c        cgt.Combiner
+	areas    map[area.Key]cgt.Value
+	sums     map[string]cgt.Value
+	searched int // areas and sums, for the question of the moment
 }
 
-// solverLimit is how many areas and sums a Solver remembers: up to about a gigabyte. Beyond the
-// limit it forgets all before the next question.
-const solverLimit = 4 << 20
+// solverLimit is how many areas and sums a Solver searches for one question, which takes a minute or two. It
+// remembers as many from questions before, half a gigabyte in all, and forgets these once there are more.
+const solverLimit = 1 << 20
+
+// ErrLarge is wrapped by the error about an area that would take too long.
+var ErrLarge = errors.New("too large an area to search")
 
 // Forget drops what is remembered.
 func (s *Solver) Forget() { s.areas, s.sums = nil, nil }
 
 // Value returns the value of a position: of one area or of the sum of several. Errors wrap
-// cgt.ErrOverflow.
+// cgt.ErrOverflow, or ErrLarge, or are those of Stop.
 func (s *Solver) Value(black, white, empty Set) (cgt.Value, error) {
+	s.searched = 0
 	if len(s.areas)+len(s.sums) > solverLimit {
 		s.Forget()
 	}
@@ -122,6 +131,14 @@ func (s *Solver) one(a *area.Area) (cgt.Value, []byte, error) {
 
 // search values a position from its options.
 func (s *Solver) search(black, white, empty Set) (cgt.Value, error) {
+	if s.searched++; s.searched > solverLimit {
+		return cgt.Value{}, fmt.Errorf("%w: more than %d areas and sums follow from it", ErrLarge, solverLimit)
+	}
+	if s.Stop != nil {
+		if err := s.Stop(); err != nil {
+			return cgt.Value{}, err
+		}
+	}
 	left, right, err := options(black, white, empty, s.value)
 	if err != nil {
 		return cgt.Value{}, err

@@ -50,6 +50,10 @@ func (s SideSum) Text() string {
 	return s.Bound.N.String() + [3]string{"", ", more", ", but for an infinitesimal"}[s.Bound.Strength] + " or more"
 }
 
+// explainSearches is how many areas and sums local search may search for the stops that it tells, some tens of
+// milliseconds. Few empty squares do not bound them: moves free the squares that queens leave.
+const explainSearches = 4096
+
 // trace records the steps of a judge. A nil trace records nothing.
 type trace struct {
 	p       amazons.Position
@@ -259,13 +263,21 @@ func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 		sum = sum.Add(a.Bounds)
 	}
 	var p area.Partition
-	var solver endgame.Solver
+	searched := 0
+	solver := endgame.Solver{Stop: func() error {
+		if searched++; searched > explainSearches {
+			return endgame.ErrLarge
+		}
+		return nil
+	}}
+	known := len(t.both)
 	fight &= rest
 	p.Basic(t.p.Black&fight, t.p.White&fight, t.p.State().Empty&fight)
 	for _, a := range p.Areas() {
 		v, err := solver.Value(a.Black, a.White, a.Empty)
 		if err != nil {
-			return // a value out of range: the sum would say nothing
+			t.both = t.both[:known] // too large, or a value out of range: the sum would say nothing
+			return
 		}
 		b := v.Bounds()
 		if a.Kind == area.Active {

@@ -239,6 +239,24 @@ func TestExplanationForms(t *testing.T) {
 	}
 }
 
+// TestExplainedCrowd explains a position whose few empty squares many queens stand around. Their values
+// alone would take seconds, so the explanation goes without them.
+func TestExplainedCrowd(t *testing.T) {
+	p, err := amazons.ParsePosition(".WB.WW/W.BW.W/xB.xB. w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := eval.NewJudge(nil, eval.FullSettings()).Explain(p)
+	if e.Verdict != eval.Won || e.Rule != "local search" || e.Searched != nil {
+		t.Errorf("%v by %q, sum %v", e.Verdict, e.Rule, e.Searched)
+	}
+	for _, a := range e.Areas {
+		if a.Source == "local search" {
+			t.Errorf("an area of %x has the value of a search that was given up", a.Squares)
+		}
+	}
+}
+
 // TestExplainedRules counts positions that are decided by closing moves and by guarded search, as
 // their explanations say, and compares them with exhaustive search.
 func TestExplainedRules(t *testing.T) {

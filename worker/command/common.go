@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"amazonsfarm/shared/amazons"
@@ -60,6 +61,9 @@ func checkTable(size *cli.TableSize, w io.Writer) error {
 
 // parsePosition reads a position given as one argument or as several.
 func parsePosition(args []string) (amazons.Position, error) {
+	if slices.Equal(args, []string{"-"}) { // an empty square, as the text of a position
+		return amazons.Position{}, cli.Usagef("this command does not read standard input; give a position")
+	}
 	p, err := amazons.ParsePosition(strings.Join(args, " "))
 	if err != nil && len(args) > 1 {
 		if _, second := amazons.ParsePosition(args[1]); second == nil {

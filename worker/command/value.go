@@ -10,6 +10,7 @@ import (
 	"io"
 	"math/bits"
 	"strings"
+	"sync/atomic"
 
 	"amazonsfarm/shared/area"
 	"amazonsfarm/shared/cgt"
@@ -49,9 +50,6 @@ const (
 	valueEmpty     = 14    // empty squares of one area up to which it is searched
 )
 
-// errTooLarge is wrapped by the error about an area that is not searched.
-var errTooLarge = errors.New("too large an area to search")
-
 // valueCommand is the command value.
 func valueCommand() *cobra.Command {
 	var flags dbFlags
@@ -69,7 +67,11 @@ squares, are played: they have a mean, bounds and winners only. With -, standard
 one area a line, each answered with one line (of JSON with --json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-			v := &valuer{solver: endgame.Solver{}}
+			var searched atomic.Uint64
+			v := &valuer{solver: endgame.Solver{Stop: func() error {
+				searched.Add(1)
+				return ctx.Err()
+			}}}
 			if !noDB {
 				dir, err := flags.folder()
 				if err != nil {
@@ -85,9 +87,13 @@ one area a line, each answered with one line (of JSON with --json).`,
 				}
 			}
 			if args[0] != "-" {
+				hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
+					return fmt.Sprintf("searching: %d areas and sums so far", searched.Load())
+				})
 				r, err := v.value(args[0])
+				hide()
 				if err != nil {
-					return err
+					return interrupted(err)
 				}
 				return show(c, asJSON, r)
 			}
@@ -117,6 +123,9 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 		}
 		all++
 		r, err := v.value(text)
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			bad++
 			r = valueResult{MessageType: "error", Area: text, Error: err.Error()}
@@ -133,8 +142,10 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 			return err
 		}
 	}
-	if err := scan.Err(); err != nil {
-		return cli.Usagef("read standard input: %w", err)
+	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return cli.Usagef("the line after area %d is longer than %d bytes", all, bufio.MaxScanTokenSize)
+	} else if err != nil {
+		return fmt.Errorf("read areas: %w", err)
 	}
 	if ctx.Err() != nil {
 		return interrupted(ctx.Err())
@@ -182,13 +193,14 @@ func (v *valuer) value(text string) (valueResult, error) {
 		}
 		r.Source = "search"
 		if n := bits.OnesCount64(a.Empty); n > valueEmpty {
-			return r, cli.As(cli.ErrLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n, valueEmpty))
+			return r, cli.As(cli.ErrLimit,
+				fmt.Errorf("%w: %d empty squares; at most %d", endgame.ErrLarge, n, valueEmpty))
 		}
 	}
 	if len(names) > 1 || empty > valueEmpty && len(areas) > 1 {
 		return v.sum(areas, r)
 	}
-	x, err := v.solver.Value(b, w, e)
+	x, err := v.worth(b, w, e)
 	if err != nil {
 		return r, err
 	}
@@ -211,6 +223,15 @@ func (v *valuer) value(text string) (valueResult, error) {
 	return r, nil
 }
 
+// worth values a position. One that takes too long is beyond a limit.
+func (v *valuer) worth(black, white, empty area.Set) (cgt.Value, error) {
+	x, err := v.solver.Value(black, white, empty)
+	if errors.Is(err, endgame.ErrLarge) {
+		err = cli.As(cli.ErrLimit, err)
+	}
+	return x, err
+}
+
 // colours name the sides of cgt.
 var colours = map[cgt.Side]string{cgt.Left: "black", cgt.Right: "white"}
 
@@ -224,7 +245,7 @@ func (v *valuer) sum(areas []area.Area, r valueResult) (valueResult, error) {
 	var forms []cgt.Form
 	mean := cgt.Int(0)
 	for _, a := range areas {
-		x, err := v.solver.Value(a.Black, a.White, a.Empty)
+		x, err := v.worth(a.Black, a.White, a.Empty)
 		if err != nil {
 			return r, err
 		}
