@@ -23,22 +23,18 @@ func parseForm(name string) (first, error) {
 
 // compare solves all positions with each form of first numbers, one thread each and two positions
 // at a time, and prints a table. Ratios are geometric means over the positions, against the first
-// form.
+// form. The names are those that parseForm takes.
 func compare(ctx context.Context, positions []suitePosition, names []string, most uint64, tableBytes int64,
 	w io.Writer) error {
 	fmt.Fprintf(w, "| numbers | nodes | evaluations | seconds of search | nodes, ratio | evaluations, ratio | "+
 		"unsolved |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	var base []dfpn.Result
 	for _, name := range names {
-		form, err := parseForm(name)
-		if err != nil {
-			return err
-		}
 		results := make([]dfpn.Result, len(positions))
 		took := make([]time.Duration, len(positions))
 		if err := inParallel(ctx, tableBytes, len(positions), func(table *dfpn.Table, i int) error {
 			search, err := dfpn.New(dfpn.Options{Board: positions[i].position.Board, Table: table,
-				FirstNumbers: form.hook()})
+				FirstNumbers: forms[name]})
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -62,7 +63,7 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 		table.Clear()
 		search, err := dfpn.New(dfpn.Options{Board: board, Table: table,
 			FirstNumbers: func(s amazons.State, m amazons.Move, f eval.Features) (phi, delta uint32) {
-				k := stage{board, emptySquares(s)}
+				k := stage{board, bits.OnesCount64(s.Empty)}
 				if seen[k] == 0 {
 					stages = append(stages, k)
 				}
@@ -73,7 +74,7 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 				} else if i := random.IntN(seen[k]); i < samplesEach {
 					samples[k][i] = x
 				}
-				return territory(f)
+				return territory(s, m, f)
 			}})
 		if err != nil {
 			return err
@@ -89,7 +90,7 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	}
 	if err := inParallel(ctx, sampleTable, len(all), func(table *dfpn.Table, i int) error {
 		x := all[i]
-		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table, FirstNumbers: first(territory).hook()})
+		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table, FirstNumbers: territory})
 		if err != nil {
 			return err
 		}

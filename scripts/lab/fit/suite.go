@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"math/bits"
 	"os"
 	"strings"
 
@@ -38,5 +37,3 @@ func readSuite(file string) ([]suitePosition, error) {
 	}
 	return out, nil
 }
-
-func emptySquares(s amazons.State) int { return bits.OnesCount64(s.Empty) }
