@@ -17,13 +17,13 @@ import (
 	"amazonsfarm/scripts/lab/farm"
 )
 
-// phaseNames are the phases of a campaign, and how long after a look that shows one the kill comes at most.
-var phaseNames = []struct {
-	name  string
-	delay time.Duration
-}{
-	{"searching", 2 * time.Second}, {"extracting", 200 * time.Millisecond}, {"delivering", 50 * time.Millisecond},
-	{"verifying", 50 * time.Millisecond}, {"assembling", 20 * time.Millisecond}, {"checking", 20 * time.Millisecond},
+// phaseNames are the phases of a campaign, in their order.
+var phaseNames = []string{"searching", "extracting", "delivering", "verifying", "assembling", "checking"}
+
+// delays are how long after a look that shows a phase the kill comes at most.
+var delays = map[string]time.Duration{
+	"searching": 2 * time.Second, "extracting": 200 * time.Millisecond, "delivering": 50 * time.Millisecond,
+	"verifying": 50 * time.Millisecond, "assembling": 20 * time.Millisecond, "checking": 20 * time.Millisecond,
 }
 
 // killing plays campaigns in which masters and workers are killed at random moments of each phase.
@@ -38,15 +38,13 @@ type killing struct {
 // without a kill in between say what the work is without.
 func (s *settings) phases(ctx context.Context, named []string) error {
 	k := &killing{settings: s, random: rand.New(rand.NewPCG(s.seed, 5)), left: map[string]int{}, made: map[string]int{}}
-	var known []string
-	for _, p := range phaseNames {
-		known = append(known, p.name)
-		if len(named) == 0 || slices.Contains(named, p.name) {
-			k.left[p.name+" master"], k.left[p.name+" worker"] = (s.kills+1)/2, s.kills/2
+	for _, phase := range phaseNames {
+		if len(named) == 0 || slices.Contains(named, phase) {
+			k.left[phase+" master"], k.left[phase+" worker"] = (s.kills+1)/2, s.kills/2
 		}
 	}
 	if len(k.left) < 2*len(named) {
-		return fmt.Errorf("kills %s: the phases are %s", strings.Join(named, " "), strings.Join(known, ", "))
+		return fmt.Errorf("kills %s: the phases are %s", strings.Join(named, " "), strings.Join(phaseNames, ", "))
 	}
 	fmt.Println("| campaign | kills | winner | verified | seconds | nodes | worker CPU s |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |")
@@ -75,8 +73,8 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 		of.nodes, of.cpu = of.nodes+o.answer.Nodes, of.cpu+o.honestCPU
 	}
 	fmt.Println("\n| phase | kills of the master | of a worker |\n| --- | --- | --- |")
-	for _, p := range phaseNames {
-		fmt.Printf("| %s | %d | %d |\n", p.name, k.made[p.name+" master"], k.made[p.name+" worker"])
+	for _, phase := range phaseNames {
+		fmt.Printf("| %s | %d | %d |\n", phase, k.made[phase+" master"], k.made[phase+" worker"])
 	}
 	fmt.Printf("\n%.0f kills in %.0f campaigns: %.2f of the nodes and %.2f of the workers' CPU seconds "+
 		"of a campaign without one (%.0f nodes, %.2f s, in the mean of %.0f)\n", hard.kills, hard.campaigns,
@@ -117,7 +115,7 @@ func (k *killing) campaign(ctx context.Context, round, kills int) (*outcome, err
 		if victim == "" {
 			continue
 		}
-		_ = farm.Wait(ctx, time.Duration(k.random.Int64N(int64(k.delay(phase)))))
+		_ = farm.Wait(ctx, time.Duration(k.random.Int64N(int64(delays[phase]))))
 		if !m.process.Alive() {
 			break
 		}
@@ -188,13 +186,4 @@ func (k *killing) victim(phase string) string {
 		}
 	}
 	return ""
-}
-
-func (k *killing) delay(phase string) time.Duration {
-	for _, p := range phaseNames {
-		if p.name == phase {
-			return p.delay
-		}
-	}
-	return time.Millisecond
 }
