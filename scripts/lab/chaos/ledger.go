@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -18,7 +19,7 @@ type ledger struct {
 	facts        map[about]eval.Verdict
 	certificates map[proof.ID]upload
 	nodes        map[granted]uint64 // of the result that was taken
-	acks         int                // all of them
+	acks         atomic.Int64       // all of them
 	wrong        error              // what must not be, once it has been
 }
 
@@ -47,7 +48,7 @@ func newLedger() *ledger {
 func (l *ledger) certificate(first *farmv1.UploadCertificateRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.acks++
+	l.acks.Add(1)
 	l.certificates[proof.ID(first.GetSha256())] = upload{max(first.GetCampaign(), 1), first.GetSize()}
 }
 
@@ -56,7 +57,7 @@ func (l *ledger) certificate(first *farmv1.UploadCertificateRequest) {
 func (l *ledger) acknowledged(m *farmv1.WorkRequest, ack *farmv1.Ack) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.acks++
+	l.acks.Add(1)
 	if m == nil {
 		l.wrong = fmt.Errorf("serial number %d was acknowledged and never sent", ack.GetSerial())
 		return
@@ -85,13 +86,6 @@ func (l *ledger) acknowledged(m *farmv1.WorkRequest, ack *farmv1.Ack) {
 		}
 		l.facts[about{campaign, key}] = outcome
 	}
-}
-
-// parcels returns how many acknowledgements there were.
-func (l *ledger) parcels() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.acks
 }
 
 // size returns how many facts and certificates of a campaign have been acknowledged.

@@ -39,9 +39,9 @@ type relay struct {
 	heard    func()       // called for each message of the worker
 	linger   atomic.Int64 // nanoseconds that the master's end of a broken connection lives on
 	readers  sync.WaitGroup
-	mu       sync.Mutex
+	life     atomic.Pointer[life] // of the worker's process that runs now
+	mu       sync.Mutex           // of the dice
 	up, down *dice
-	life     *life // of the worker's process that runs now
 }
 
 // counts are of the messages of a run.
@@ -73,13 +73,13 @@ func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, 
 		return nil, errors.Join(err, conn.Close())
 	}
 	r := &relay{client: farmv1.NewFarmClient(conn), conn: conn, address: listener.Addr().String(), ledger: l, counts: c,
-		heard: heard,
-		up:    newDice(p.Seed, number, 0, p.Noise), down: newDice(p.Seed, number, 1, p.Noise), life: newLife()}
+		heard: heard, up: newDice(p.Seed, number, 0, p.Noise), down: newDice(p.Seed, number, 1, p.Noise)}
+	r.life.Store(newLife())
 	r.server = grpc.NewServer(grpc.MaxRecvMsgSize(farmv1.MaxMessageBytes), grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
 			PermitWithoutStream: true}))
 	farmv1.RegisterFarmServer(r.server, r)
-	go func() { _ = r.server.Serve(w.listen(listener)) }()
+	go func() { _ = r.server.Serve(wiredListener{listener, w}) }()
 	return r, nil
 }
 
@@ -92,15 +92,7 @@ func (r *relay) close() {
 // started again.
 func (r *relay) reborn() {
 	r.readers.Wait()
-	r.mu.Lock()
-	r.life = newLife()
-	r.mu.Unlock()
-}
-
-func (r *relay) now() *life {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.life
+	r.life.Store(newLife())
 }
 
 // throw decides on the next message in one direction.
@@ -209,7 +201,7 @@ func (r *relay) Work(worker farmv1.Farm_WorkServer) error {
 	r.readers.Add(1)
 	reading := sync.OnceFunc(r.readers.Done)
 	defer reading()
-	life := r.now()
+	life := r.life.Load()
 	ctx, end := context.WithCancel(context.WithoutCancel(worker.Context()))
 	defer end()
 	master, err := r.client.Work(ctx)

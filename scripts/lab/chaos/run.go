@@ -259,7 +259,7 @@ func (c *campaign) loop() error {
 	// Counted by a clock that stands still while we do: the machine may do something else.
 	clock := time.NewTicker(time.Second)
 	defer clock.Stop()
-	idle, before := time.Duration(0), 0
+	idle, before := time.Duration(0), int64(0)
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	left, messages := c.List, 0
@@ -303,7 +303,7 @@ func (c *campaign) loop() error {
 			}
 			return nil
 		case <-clock.C:
-			now := c.ledger.parcels()
+			now := c.ledger.acks.Load()
 			if idle += time.Second; now > before {
 				idle, before = 0, now
 			}

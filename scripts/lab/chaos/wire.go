@@ -64,9 +64,7 @@ func (w *wire) drop() {
 	w.closeAll()
 }
 
-// listen returns a listener whose connections go over the wire.
-func (w *wire) listen(l net.Listener) net.Listener { return wiredListener{l, w} }
-
+// wiredListener is a listener whose connections go over a wire.
 type wiredListener struct {
 	net.Listener
 	wire *wire
