@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -57,10 +58,7 @@ func forPages(c *cobra.Command) {
 	if cores := c.Flags().Lookup("cores"); cores != nil {
 		cores.DefValue = "all" // and not those of the machine that makes the page
 	}
-	if c.Long == "" {
-		c.Long = c.Short + "."
-	}
-	text, _, _ := strings.Cut(c.Long, ExitHelp)
+	text, _, _ := strings.Cut(cmp.Or(c.Long, c.Short+"."), ExitHelp)
 	if variables := environmentHelp(c); variables != "" {
 		text += "\n\n# ENVIRONMENT\n\n" + variables
 	}

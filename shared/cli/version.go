@@ -27,24 +27,20 @@ func AddVersion(root *cobra.Command, parts ...Part) {
 
 // versionText is what --version prints. info may be nil.
 func versionText(program string, info *debug.BuildInfo, parts []Part) string {
-	version, revision, changed := "", "unknown", ""
+	version, changed, settings := "", "", map[string]string{}
 	if info != nil {
 		version = info.Main.Version
 		for _, s := range info.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				revision = s.Value
-			case "vcs.modified":
-				if s.Value == "true" {
-					changed = " with changes"
-				}
-			}
+			settings[s.Key] = s.Value
 		}
+	}
+	if settings["vcs.modified"] == "true" {
+		changed = " with changes"
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "%-14s %s, Amazons proof farm\n", "program", program)
 	fmt.Fprintf(&s, "%-14s %s\n", "version", cmp.Or(strings.Trim(version, "()"), "unknown"))
-	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", revision, changed)
+	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", cmp.Or(settings["vcs.revision"], "unknown"), changed)
 	fmt.Fprintf(&s, "%-14s %s %s/%s\n", "built with", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, p := range parts {
 		fmt.Fprintf(&s, "%-14s %d\n", p.Name, p.Format)
