@@ -12,6 +12,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -383,16 +384,13 @@ func page(w io.Writer, files []string) error {
 		if len(r.Wins) > shown {
 			wins += fmt.Sprintf(" and %d more", len(r.Wins)-shown)
 		}
-		winner := r.Winner
-		if winner == "" {
-			winner = "**open**"
-		}
 		sum := ""
 		if r.Root.SHA256 != "" {
 			sum = "`" + r.Root.SHA256 + "`"
 		}
-		fmt.Fprintf(w, "| %s | %s | %d, %d, %d | %s | %d | %d | %d | %s | `%s` |\n", r.Name, winner, len(r.Wins),
-			r.Loses, len(r.Open), wins, r.Root.Nodes, r.Root.Entries, r.Root.Bytes, sum, r.Position)
+		fmt.Fprintf(w, "| %s | %s | %d, %d, %d | %s | %d | %d | %d | %s | `%s` |\n", r.Name,
+			cmp.Or(r.Winner, "**open**"), len(r.Wins), r.Loses, len(r.Open), wins, r.Root.Nodes, r.Root.Entries,
+			r.Root.Bytes, sum, r.Position)
 	}
 	for _, n := range open {
 		fmt.Fprintf(w, "\n## %s\n\n`%s`, %s:\n\n    %s\n\n"+

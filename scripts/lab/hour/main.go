@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,9 +83,7 @@ func parse(args []string, help io.Writer) (options, error) {
 	if !(o.Minutes >= 0.5 && o.Minutes <= 7*24*60) {
 		return o, cli.Usagef("--minutes %v: from half a minute to a week", o.Minutes)
 	}
-	if o.Period == 0 {
-		o.Period = min(time.Minute, time.Duration(o.Minutes*float64(time.Minute))/12)
-	}
+	o.Period = cmp.Or(o.Period, min(time.Minute, time.Duration(o.Minutes*float64(time.Minute))/12))
 	if o.Period < time.Second || o.Rest < 0 {
 		return o, cli.Usagef("--period %v, --rest %v: workers can come once a second, and rests are not negative",
 			o.Period, o.Rest)

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -109,9 +110,7 @@ func (s *settings) validate() error {
 	if err == nil {
 		_, err = amazons.Start(board)
 	}
-	if s.connections == 0 {
-		s.connections = s.workers
-	}
+	s.connections = cmp.Or(s.connections, s.workers)
 	switch {
 	case err != nil:
 		return cli.Usagef("--board: %w", err)
