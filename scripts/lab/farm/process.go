@@ -42,7 +42,7 @@ func Run(name string, c *exec.Cmd) (*Process, error) {
 }
 
 // Serve starts a master on a store, with the text of a settings file and more of its command line,
-// and waits until its pages answer.
+// and waits until its pages answer. With an error the master, if one was started, has ended.
 func Serve(ctx context.Context, log io.Writer, program, store, settings string, args ...string) (*Process, error) {
 	workers, err := FreeAddress()
 	if err != nil {
@@ -62,18 +62,34 @@ func Serve(ctx context.Context, log io.Writer, program, store, settings string, 
 		return nil, err
 	}
 	p.Pages, p.Workers = pages, workers
-	for {
-		if _, err := Scrape(pages); err == nil {
-			return p, nil
+	return p, p.Answers(ctx, func() error {
+		_, err := Scrape(pages)
+		return err
+	})
+}
+
+// Answers waits until a look at the process brings no error. It returns an error where the process has
+// ended before, and one where ctx has: then it kills the process.
+func (p *Process) Answers(ctx context.Context, look func() error) error {
+	for p.Alive() {
+		if look() == nil {
+			return nil
 		}
-		select {
-		case <-p.Ended:
-			return nil, fmt.Errorf("the master has ended at once: %v", p.Cmd.ProcessState)
-		case <-ctx.Done():
+		if err := Wait(ctx, 50*time.Millisecond); err != nil {
 			p.Kill()
-			return nil, ctx.Err()
-		case <-time.After(50 * time.Millisecond):
+			return err
 		}
+	}
+	return fmt.Errorf("the %s has ended at once: %v", p.Name, p.Cmd.ProcessState)
+}
+
+// EndsWithin reports whether the process ends before so much time has passed.
+func (p *Process) EndsWithin(d time.Duration) bool {
+	select {
+	case <-p.Ended:
+		return true
+	case <-time.After(d):
+		return false
 	}
 }
 

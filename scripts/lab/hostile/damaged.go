@@ -131,10 +131,7 @@ func (s *settings) startsOn(ctx context.Context, store string) (started bool, co
 	for p.Alive() && farm.Wait(ctx, 10*time.Millisecond) == nil {
 		if _, err := healthy(pages); err == nil {
 			started = true
-			select { // it may end soon
-			case <-p.Ended:
-			case <-time.After(100 * time.Millisecond):
-			}
+			p.EndsWithin(100 * time.Millisecond) // it may end soon
 			break
 		}
 	}

@@ -99,9 +99,7 @@ func (s *settings) readOnly(ctx context.Context, alone *outcome) error {
 	if err := do("mount", "-o", "remount,abort", folder); err != nil {
 		return err
 	}
-	select {
-	case <-m.process.Ended:
-	case <-time.After(time.Minute):
+	if !m.process.EndsWithin(time.Minute) {
 		m.process.Kill()
 		return errors.New("the master goes on although its disk fails")
 	}

@@ -449,9 +449,7 @@ func (s *settings) rpcs(ctx context.Context) error {
 	if err := m.process.Cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
 	}
-	select {
-	case <-m.process.Ended:
-	case <-time.After(time.Minute):
+	if !m.process.EndsWithin(time.Minute) {
 		return errors.New("the master does not end")
 	}
 	if code := m.process.Cmd.ProcessState.ExitCode(); code != 130 {

@@ -183,9 +183,7 @@ func (m *served) honestWorker(i, life int) (*farm.Process, error) {
 func leave(w *farm.Process) float64 {
 	if w.Alive() {
 		_ = w.Cmd.Process.Signal(os.Interrupt)
-		select {
-		case <-w.Ended:
-		case <-time.After(5 * time.Second):
+		if !w.EndsWithin(5 * time.Second) {
 			w.Kill()
 		}
 	}
@@ -315,19 +313,14 @@ func (m *served) start(ctx context.Context) error {
 		return err
 	}
 	m.process = p
-	for p.Alive() {
-		if _, err := healthy(m.pages); err == nil {
-			return nil
-		}
-		if err := farm.Wait(ctx, 50*time.Millisecond); err != nil {
-			p.Kill()
-			return err
-		}
-	}
-	if <-p.Ended; p.Cmd.ProcessState.Success() {
+	err = p.Answers(ctx, func() error {
+		_, err := healthy(m.pages)
+		return err
+	})
+	if !p.Alive() && p.Cmd.ProcessState.Success() {
 		return nil // all that was left to do is done
 	}
-	return fmt.Errorf("the master has ended at once: %v", p.Cmd.ProcessState)
+	return err
 }
 
 // checkStore has "master store check" go over the store.
