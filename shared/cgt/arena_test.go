@@ -18,10 +18,10 @@ var errForm = errors.New("not a game")
 func (a *Arena) Len() int { return len(a.nodes) }
 
 // Left returns the left options of f, which the caller does not change.
-func (a *Arena) Left(f Form) []Form { return a.nodes[f].left }
+func (a *Arena) Left(f Form) []Form { return a.nodes[f].options[Left] }
 
 // Right returns the right options of f, which the caller does not change.
-func (a *Arena) Right(f Form) []Form { return a.nodes[f].right }
+func (a *Arena) Right(f Form) []Form { return a.nodes[f].options[Right] }
 
 // Birthday returns the length of the longest sequence of moves in f, of whichever sides.
 func (a *Arena) Birthday(f Form) int { return a.nodes[f].birthday }

@@ -47,22 +47,16 @@ type Arena struct {
 
 // node is what an Arena knows of a form. Options are in the order of their ids.
 type node struct {
-	left, right []Form
-	birthday    int
-	name        name
-	neg         Form
-	negKnown    bool
-	value       Value
-	valueKnown  bool
+	options    bySide[[]Form]
+	birthday   int
+	name       name
+	neg        Form // 0: not known, or the game 0
+	value      Value
+	valueKnown bool
 }
 
-// options returns the options of a side.
-func (n *node) options(side Side) []Form {
-	if side == Left {
-		return n.left
-	}
-	return n.right
-}
+// bySide has one thing for Left and one for Right; Nobody has none.
+type bySide[T any] = [Right + 1]T
 
 // name is what a form is called where it is a number plus ups plus a nimber.
 type name struct {
@@ -95,7 +89,7 @@ func (a *Arena) intern(left, right []Form) Form {
 	if f, ok := a.ids[string(k)]; ok {
 		return f
 	}
-	n := node{left: left, right: right, name: a.nameOf(left, right)}
+	n := node{options: bySide[[]Form]{Left: left, Right: right}, name: a.nameOf(left, right)}
 	for _, f := range slices.Concat(left, right) {
 		n.birthday = max(n.birthday, a.nodes[f].birthday+1)
 	}
@@ -211,8 +205,8 @@ func remember[K comparable, V any](a *Arena, table map[K]V, key K, answer V) {
 // and without dominated ones. Bypassing brings new options, which may dominate others, so dominated
 // ones are dropped before and after. Equal games have one canonical form, so they become equal Forms.
 func (a *Arena) canonical(left, right []Form) Form {
-	g := &raw{a: a, options: [...][]Form{Left: a.undominated(Left, left), Right: a.undominated(Right, right)},
-		known: [...]map[Form]bool{Left: {}, Right: {}}}
+	g := &raw{a: a, options: bySide[[]Form]{Left: a.undominated(Left, left), Right: a.undominated(Right, right)},
+		known: bySide[map[Form]bool]{Left: {}, Right: {}}}
 	g.bypass(Left)
 	g.bypass(Right)
 	return a.intern(a.undominated(Left, g.options[Left]), a.undominated(Right, g.options[Right]))
@@ -243,17 +237,17 @@ func (a *Arena) atLeast(side Side, f, g Form) bool {
 // raw is a game given by its options, not yet canonical.
 type raw struct {
 	a       *Arena
-	options [Right + 1][]Form        // by side
-	known   [Right + 1]map[Form]bool // comparisons: whether the game is at least as good as a form for a side
+	options bySide[[]Form]
+	known   bySide[map[Form]bool] // comparisons: whether the game is at least as good as a form for a side
 }
 
 // bypass replaces each reversible option of a side by what it reverses to. The game keeps its value, so
 // comparisons stay known.
 func (g *raw) bypass(side Side) {
 	for i := 0; i < len(g.options[side]); i++ {
-		for _, reply := range g.a.nodes[g.options[side][i]].options(side.Other()) {
+		for _, reply := range g.a.nodes[g.options[side][i]].options[side.Other()] {
 			if g.atLeast(side, reply) {
-				g.options[side] = replace(g.options[side], i, g.a.nodes[reply].options(side))
+				g.options[side] = replace(g.options[side], i, g.a.nodes[reply].options[side])
 				i--
 				break
 			}
@@ -280,7 +274,7 @@ func (g *raw) atLeast(side Side, f Form) bool {
 	}
 	other := side.Other()
 	is := !slices.ContainsFunc(g.options[other], func(o Form) bool { return g.a.atLeast(side, f, o) }) &&
-		!slices.ContainsFunc(g.a.nodes[f].options(side), func(o Form) bool { return g.atLeast(other, o) })
+		!slices.ContainsFunc(g.a.nodes[f].options[side], func(o Form) bool { return g.atLeast(other, o) })
 	g.known[side][f] = is
 	return is
 }
@@ -298,8 +292,8 @@ func (a *Arena) LessEq(f, g Form) bool {
 	if is, ok := a.le[k]; ok {
 		return is
 	}
-	is := !slices.ContainsFunc(x.left, func(l Form) bool { return a.LessEq(g, l) }) &&
-		!slices.ContainsFunc(y.right, func(r Form) bool { return a.LessEq(r, f) })
+	is := !slices.ContainsFunc(x.options[Left], func(l Form) bool { return a.LessEq(g, l) }) &&
+		!slices.ContainsFunc(y.options[Right], func(r Form) bool { return a.LessEq(r, f) })
 	remember(a, a.le, k, is)
 	return is
 }
@@ -313,8 +307,8 @@ func (a *Arena) Neg(f Form) (g Form, err error) {
 // neg exchanges the sides all the way down. The negative of a canonical form is canonical, so
 // nothing is compared.
 func (a *Arena) neg(f Form) Form {
-	if a.nodes[f].negKnown {
-		return a.nodes[f].neg
+	if g := a.nodes[f].neg; g != 0 {
+		return g
 	}
 	all := func(fs []Form) (to []Form) {
 		for _, f := range fs {
@@ -323,9 +317,8 @@ func (a *Arena) neg(f Form) Form {
 		slices.Sort(to)
 		return to
 	}
-	g := a.intern(all(a.nodes[f].right), all(a.nodes[f].left))
-	a.nodes[f].neg, a.nodes[f].negKnown = g, true
-	a.nodes[g].neg, a.nodes[g].negKnown = f, true
+	g := a.intern(all(a.nodes[f].options[Right]), all(a.nodes[f].options[Left]))
+	a.nodes[f].neg, a.nodes[g].neg = g, f
 	return g
 }
 
@@ -352,13 +345,12 @@ func (a *Arena) add(f, g Form) Form {
 	if s, ok := a.sums[k]; ok {
 		return s
 	}
-	var left, right []Form
+	var options bySide[[]Form]
 	moves := func(f, g Form) { // in f, beside g
-		for _, l := range a.nodes[f].left {
-			left = append(left, a.add(l, g))
-		}
-		for _, r := range a.nodes[f].right {
-			right = append(right, a.add(r, g))
+		for side, list := range a.nodes[f].options {
+			for _, to := range list {
+				options[side] = append(options[side], a.add(to, g))
+			}
 		}
 	}
 	// No one moves in a number beside a game that is none.
@@ -368,7 +360,7 @@ func (a *Arena) add(f, g Form) Form {
 	if !y.isNumber() {
 		moves(g, f)
 	}
-	s := a.form(left, right)
+	s := a.form(options[Left], options[Right])
 	remember(a, a.sums, k, s)
 	return s
 }
@@ -427,25 +419,17 @@ func (a *Arena) Value(f Form) (Value, error) {
 	if a.nodes[f].valueKnown {
 		return a.nodes[f].value, nil
 	}
-	all := func(fs []Form) (vs []Value, err error) {
-		for _, f := range fs {
-			v, err := a.Value(f)
+	var options bySide[[]Value]
+	for side, list := range a.nodes[f].options {
+		for _, to := range list {
+			v, err := a.Value(to)
 			if err != nil {
-				return nil, err
+				return Value{}, err
 			}
-			vs = append(vs, v)
+			options[side] = append(options[side], v)
 		}
-		return vs, nil
 	}
-	left, err := all(a.nodes[f].left)
-	if err != nil {
-		return Value{}, err
-	}
-	right, err := all(a.nodes[f].right)
-	if err != nil {
-		return Value{}, err
-	}
-	v, err := a.c.Combine(left, right)
+	v, err := a.c.Combine(options[Left], options[Right])
 	if err == nil {
 		a.nodes[f].value, a.nodes[f].valueKnown = v, true
 	}

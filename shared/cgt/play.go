@@ -75,7 +75,7 @@ func (p *play) wins(mover Side, forms []Form, number Dyadic) bool {
 			continue
 		}
 		rest := slices.Delete(slices.Clone(forms), i, i+1)
-		if won = slices.ContainsFunc(p.a.nodes[f].options(mover), func(to Form) bool {
+		if won = slices.ContainsFunc(p.a.nodes[f].options[mover], func(to Form) bool {
 			return !p.wins(mover.Other(), append(rest, to), number)
 		}); won {
 			break

@@ -41,7 +41,7 @@ func (a *Arena) text(f Form, known map[Form]string) string {
 		})
 		return all
 	}
-	left, right := side(a.nodes[f].left), side(a.nodes[f].right)
+	left, right := side(a.nodes[f].options[Left]), side(a.nodes[f].options[Right])
 	s := "{" + strings.Join(left, ", ") + "|" + strings.Join(right, ", ") + "}"
 	known[f] = s
 	return s

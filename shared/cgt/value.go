@@ -149,7 +149,7 @@ func (v Value) Bounds() Bounds {
 		s := c.at(0)
 		b := Bound{reduce(n*s, scale), Tightened}
 		// Just below 0 the wall goes on to the next corner, at a scale with that corner.
-		if below := climbBelow(c); below {
+		if climbBelow(c) {
 			b.Strength = Relaxed
 		}
 		return b
