@@ -152,9 +152,14 @@ func (m *Manifest) encode() ([]byte, error) {
 		data = le.AppendUint64(le.AppendUint64(data, r.Key.A), r.Key.B)
 		data = append(le.AppendUint32(data, r.part), byte(r.Claim), 0, 0, 0)
 	}
+	Seal(data)
+	return data, nil
+}
+
+// Seal writes the hash of a certificate or a manifest, which covers all its other bytes, into its place.
+func Seal(data []byte) {
 	sum := sumOf(data)
 	copy(data[16:], sum[:])
-	return data, nil
 }
 
 // sumOf is the hash of all of a certificate or a manifest but the hash.

@@ -8,7 +8,6 @@ package main
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -81,9 +80,6 @@ func repeatRoot(data []byte, roots, more int) []byte {
 	data = bytes.Join([][]byte{data[:at], bytes.Repeat(data[at-24:at], more), data[at:]}, nil)
 	le.PutUint32(data[12:], le.Uint32(data[12:])+uint32(24*more))
 	le.PutUint32(data[52:], uint32(roots+more))
-	sum := sha256.New()
-	sum.Write(data[:16])
-	sum.Write(data[48:])
-	copy(data[16:], sum.Sum(nil))
+	proof.Seal(data)
 	return data
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -138,10 +137,7 @@ func (p *proved) part(entry int) part {
 		root[16] ^= 1 // the other side moves
 	}
 	root[17] = byte(eval.Won)
-	sum := sha256.New()
-	sum.Write(data[:16])
-	sum.Write(data[preamble:])
-	sum.Sum(data[:16])
+	proof.Seal(data)
 	id := proof.IDOf(data)
 	facts := []proof.Fact{p.base[0], {Key: key, Verdict: eval.Won, Nodes: factNodes}}
 	for i := range facts {
