@@ -47,8 +47,6 @@ type file interface {
 	Close() error
 }
 
-func createFile(name string) (file, error) { return os.Create(name) }
-
 // Build makes the database that c describes, in the file path. It keeps a file that is this database
 // and whole, and otherwise replaces it at the very end. Finished parts lie in the folder
 // path+".part", from where an interrupted build continues. The bytes of the result depend neither on
@@ -63,7 +61,7 @@ func Build(ctx context.Context, path string, c Config, o Options) error {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	if o.create == nil {
-		o.create = createFile
+		o.create = func(name string) (file, error) { return os.Create(name) }
 	}
 	b := &build{ctx: ctx, path: path, dir: path + ".part", config: c, sum: c.Sum(), o: o, start: time.Now()}
 	if err := b.run(); err != nil {
@@ -226,10 +224,9 @@ func (b *build) layer(n int, active, last bool) error {
 	for range min(b.o.Workers, count) {
 		wg.Go(func() {
 			w := w
-			// A builder of territories counts moves and needs no algebra.
 			w.b = &builder{layers: &b.l}
-			if active {
-				w.b = newBuilder(b.a, &b.l)
+			if active { // a builder of territories counts moves and needs no algebra
+				w.b.worker, w.b.sums = b.a.worker(), map[sumKey]uint32{}
 			}
 			for i := take(); i >= 0; i = take() {
 				if err := w.make(i, i*shapes, min((i+1)*shapes, len(b.l.shapes[n])), last); err != nil {

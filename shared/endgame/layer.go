@@ -50,10 +50,6 @@ type builder struct {
 // sumKey names up to three parts of a position. Four parts that are no integers need twelve squares.
 type sumKey [3]uint64
 
-func newBuilder(a *algebra, l *layers) *builder {
-	return &builder{worker: a.worker(), layers: l, sums: map[sumKey]uint32{}}
-}
-
 // fillActive values all placements of queens of both sides on shape s.
 func (b *builder) fillActive(s Set, rows []uint32) {
 	b.place(s, b.shapes)
