@@ -19,14 +19,10 @@ type step struct {
 // forgotten, and searches begin at their roots as if they were new.
 const maxWays = 256
 
-// interrupted reports whether the search ends although its position is open: it may be continued.
-func (t *thread) interrupted() bool {
-	return t.s.stop.Load() || !t.s.parallel && t.nodes >= t.limit
-}
-
-// leaveOff notes, from the deepest child up, where an interrupted search was.
+// leaveOff notes, from the deepest child up, where a search was that ends although its position is open: it
+// may be continued.
 func (t *thread) leaveOff(s step) {
-	if t.interrupted() {
+	if t.s.stop.Load() || !t.s.parallel && t.nodes >= t.limit {
 		t.way = append(t.way, s)
 	}
 }
