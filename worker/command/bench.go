@@ -18,9 +18,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// errSignature says that a search with one thread did not repeat itself.
-var errSignature = errors.New("node counts of one thread differ between runs")
-
 // maxBenchRuns is the largest number of runs of bench: hours.
 const maxBenchRuns = 1000
 
@@ -131,8 +128,8 @@ func benchShown(ctx context.Context, w io.Writer, job benchJob) (benchResult, er
 }
 
 // bench runs a job, the numbers of threads in turn in every run, and calls note before each search.
-// Errors wrap cli.ErrVerification where a winner is wrong, errSignature where one thread did not repeat
-// itself.
+// Errors wrap cli.ErrVerification where a winner is wrong; where one thread did not repeat itself, they say
+// so.
 func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, error) {
 	// All numbers of threads have a turn in each run. A machine that is slow for a while then spoils one
 	// run of each, and not all runs of one.
@@ -154,7 +151,8 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 					break
 				}
 				if all := measured[i][j]; threads == 1 && run > 0 && e.Nodes != all[0].Nodes {
-					err = fmt.Errorf("%w: %s: %d, then %d", errSignature, p.name, all[0].Nodes, e.Nodes)
+					err = fmt.Errorf("node counts of one thread differ between runs: %s: %d, then %d", p.name,
+						all[0].Nodes, e.Nodes)
 					break
 				}
 				measured[i][j] = append(measured[i][j], e)
