@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	campaigns "amazonsfarm/master/campaign"
+	"amazonsfarm/shared/checker"
 )
 
 // exited judges the end of a process.
@@ -71,14 +74,8 @@ func (c *campaign) judge() error {
 		return fmt.Errorf("the store does not verify: %w: %s", err, data)
 	}
 	var said struct {
-		Verified bool `json:"verified"`
-		Store    struct {
-			Campaigns []struct {
-				Board   string `json:"board"`
-				Settled bool   `json:"settled"`
-				Winner  string `json:"winner"`
-			} `json:"campaigns"`
-		} `json:"store"`
+		Verified bool
+		Store    campaigns.StoreReport
 	}
 	if err := json.Unmarshal(data, &said); err != nil {
 		return fmt.Errorf("what the store says %q: %w", data, err)
@@ -110,13 +107,8 @@ func (c *campaign) judgeProof(board, file string) error {
 		return fmt.Errorf("the checker refuses the certificate: %w: %s", err, data)
 	}
 	var checked struct {
-		Verified bool `json:"verified"`
-		Report   struct {
-			Roots []struct {
-				Position string `json:"position"`
-				Claim    string `json:"claim"`
-			} `json:"roots"`
-		} `json:"report"`
+		Verified bool
+		Report   checker.Report
 	}
 	if err := json.Unmarshal(data, &checked); err != nil {
 		return err
