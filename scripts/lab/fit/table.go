@@ -9,17 +9,9 @@ import (
 	"strings"
 
 	"amazonsfarm/scripts/lab/regress"
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/estimate"
 	"amazonsfarm/shared/eval"
 )
-
-// vectorOf returns the vector of the position after the move of a row.
-func vectorOf(r *row) (estimate.Vector, amazons.State) {
-	s := r.parent.After(r.move)
-	_, f := eval.Evaluate(s)
-	return estimate.Of(s, &f), s
-}
 
 // fit returns the weights of each stage of the game that suit the rows best.
 func fit(rows []row) (out [estimate.Bands]estimate.Weights, err error) {
@@ -29,11 +21,12 @@ func fit(rows []row) (out [estimate.Bands]estimate.Weights, err error) {
 		var wonWork, lostWork []float64
 		for i := range rows {
 			r := &rows[i]
-			v, s := vectorOf(r)
+			s := r.parent.After(r.move)
 			if estimate.Band(s) != band {
 				continue
 			}
-			x := floats(v)
+			_, f := eval.Evaluate(s)
+			x := floats(estimate.Of(s, &f))
 			all, outcomes = append(all, x), append(outcomes, r.won)
 			if work := math.Log2(float64(r.evaluations) + 1); r.won {
 				won, wonWork = append(won, x), append(wonWork, work)
