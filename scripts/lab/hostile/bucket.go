@@ -27,9 +27,12 @@ type bucket struct {
 	lasting map[string]string // fault of an object that is not as it was acknowledged
 }
 
-// bucketFaults are the ways in which a request fails.
-var bucketFaults = []string{"slow", "full", "cut off", "loses", "truncates", "other bytes", "another part", "missing",
-	"error 500"}
+// bucketFaults are the ways in which a request fails, each with the only method that fails so; empty: all do.
+var bucketFaults = []struct{ name, method string }{
+	{"slow", ""}, {"full", http.MethodPut}, {"cut off", ""}, {"loses", http.MethodPut},
+	{"truncates", http.MethodGet}, {"other bytes", http.MethodGet}, {"another part", http.MethodGet},
+	{"missing", http.MethodGet}, {"error 500", ""},
+}
 
 // draw chooses how a request fails, "" if it does not.
 func (b *bucket) draw(method string) string {
@@ -37,19 +40,10 @@ func (b *bucket) draw(method string) string {
 		return ""
 	}
 	for {
-		fault := bucketFaults[b.random.IntN(len(bucketFaults))]
-		switch put := method == http.MethodPut; fault {
-		case "full", "loses":
-			if !put {
-				continue
-			}
-		case "truncates", "other bytes", "another part", "missing":
-			if method != http.MethodGet {
-				continue
-			}
+		if f := bucketFaults[b.random.IntN(len(bucketFaults))]; f.method == "" || f.method == method {
+			b.faults[f.name]++
+			return f.name
 		}
-		b.faults[fault]++
-		return fault
 	}
 }
 
@@ -61,8 +55,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	b.mu.Lock()
 	fault := ""
-	if strings.HasPrefix(path.Base(key), "probe") || key == "" { // the master tries the bucket when it starts
-	} else {
+	if key != "" && !strings.HasPrefix(path.Base(key), "probe") { // else the master starts, and tries the bucket
 		fault = b.draw(r.Method)
 	}
 	if fault == "slow" {
@@ -216,7 +209,7 @@ func (s *settings) bucket(ctx context.Context) error {
 	}
 	fmt.Println("\n| fault | times |\n| --- | --- |")
 	for _, fault := range bucketFaults {
-		fmt.Printf("| %s | %d |\n", fault, b.faults[fault])
+		fmt.Printf("| %s | %d |\n", fault.name, b.faults[fault.name])
 	}
 	fmt.Printf("\n%d objects were lost or changed for good; %d of them are named in a log, "+
 		"the others were not asked for again\n", named+unnamed, named)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -23,10 +25,7 @@ func liar(c *client) {
 		case !c.ok():
 			return
 		case n%3 == 1:
-			lie := eval.Won
-			if verdict == eval.Won {
-				lie = eval.Lost
-			}
+			lie := cmp.Or(verdict.Other(), eval.Won)
 			data, fact := c.claim(state, lie)
 			c.upload(data)
 			r.Verdict, r.Facts = farmv1.WriteVerdict(lie), farmv1.WriteFacts([]proof.Fact{fact})
