@@ -156,14 +156,10 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	hide()
 	// These errors come with a result that people want to see: how far the search came, or an answer
 	// that failed its check. Other errors, an interruption among them, come alone.
-	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, cli.ErrVerification)
-	if known {
+	if err == nil || errors.Is(err, errBudget) || errors.Is(err, cli.ErrVerification) {
 		if werr := show(c, asJSON, r); werr != nil {
 			return errors.Join(werr, err)
 		}
-	}
-	if errors.Is(err, errBudget) {
-		return cli.As(cli.ErrLimit, err)
 	}
 	return err
 }

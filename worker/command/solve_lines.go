@@ -82,7 +82,7 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 		}
 		return fmt.Errorf("%d lines were not answered; what is said of them tells why", l.bad)
 	case l.stopped > 0:
-		return cli.As(cli.ErrLimit, fmt.Errorf("%s: %w", cli.Counted(l.stopped, "position"), errBudget))
+		return fmt.Errorf("%s: %w", cli.Counted(l.stopped, "position"), errBudget)
 	}
 	return nil
 }

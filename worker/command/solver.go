@@ -18,7 +18,7 @@ import (
 )
 
 // errBudget says that the nodes of the budget were used up before the winner was known.
-var errBudget = errors.New("the limit of nodes is reached")
+var errBudget = cli.As(cli.ErrLimit, errors.New("the limit of nodes is reached"))
 
 // question is a position to solve, and how to solve it.
 type question struct {
@@ -40,7 +40,7 @@ type solver struct {
 	cores     int
 	judge     func() *eval.Judge // for each thread; nil: the search's own, without a database
 	searchers map[amazons.Board]search
-	running   func(func() string) // if given, receives a function that describes the progress
+	running   func(func() string) // receives a function that describes the progress; at first nobody does
 }
 
 func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
@@ -48,7 +48,8 @@ func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, 
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]search)}, nil
+	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]search),
+		running: func(func() string) {}}, nil
 }
 
 // close frees the table, and those that witnesses have of their own.
@@ -117,9 +118,6 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 		return cli.SolveResult{}, err
 	}
 	a := &answer{question: q, search: search, tell: s.running, result: cli.NewSolveResult(q.position)}
-	if a.tell == nil {
-		a.tell = func(func() string) {}
-	}
 	err = a.run(ctx)
 	a.result.Seconds = time.Since(begun).Seconds()
 	a.result.Cores, a.result.TableBytes = s.cores, s.table.Bytes()
