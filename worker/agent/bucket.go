@@ -135,14 +135,12 @@ func refused(answer *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(answer.Body, maxReply))
 	_ = xml.Unmarshal(body, &said) // else its status has to do
 	why := strings.TrimSpace(said.Code + " " + said.Message)
-	switch said.Code {
-	case "RequestTimeTooSkewed", "AccessDenied":
-		if said.Code == "RequestTimeTooSkewed" || strings.Contains(said.Message, "expired") {
-			why += "; the clocks of master and bucket differ, or the line is slow: set the clocks"
-		} else {
-			why += "; the master's credentials may not do this"
-		}
-	case "SignatureDoesNotMatch", "InvalidAccessKeyId":
+	switch code := said.Code; {
+	case code == "RequestTimeTooSkewed", code == "AccessDenied" && strings.Contains(said.Message, "expired"):
+		why += "; the clocks of master and bucket differ, or the line is slow: set the clocks"
+	case code == "AccessDenied":
+		why += "; the master's credentials may not do this"
+	case code == "SignatureDoesNotMatch", code == "InvalidAccessKeyId":
 		why += "; the master's credentials are wrong"
 	}
 	return fmt.Errorf("%s: %s", answer.Status, why)
