@@ -42,11 +42,6 @@ func Point(b amazons.Board, s amazons.Square) string {
 	return string([]byte{'a' + byte(s.File()), 'a' + b.Height - 1 - byte(s.Rank())})
 }
 
-// Move returns a move as the format writes it.
-func Move(b amazons.Board, m amazons.Move) string {
-	return Point(b, m.From) + Point(b, m.To) + Point(b, m.Arrow)
-}
-
 // Write writes the game as one SGF collection. Errors wrap ErrIllegal or are those of w.
 func Write(w io.Writer, g Game) error {
 	out := &writer{Writer: bufio.NewWriter(w), board: g.Start.Board}
@@ -111,7 +106,8 @@ func (w *writer) children(p amazons.Position, n *Node) error {
 		if len(n.Children) > 1 {
 			w.WriteString("\n(")
 		}
-		fmt.Fprintf(w, ";%c[%s]", letter(p.ToMove), Move(w.board, c.Move))
+		from, to, arrow := Point(w.board, c.Move.From), Point(w.board, c.Move.To), Point(w.board, c.Move.Arrow)
+		fmt.Fprintf(w, ";%c[%s%s%s]", letter(p.ToMove), from, to, arrow)
 		w.about(c, p.ToMove.Other())
 		if err := w.children(p.After(c.Move), c); err != nil {
 			return err
