@@ -85,16 +85,12 @@ func IsStart(p amazons.Position) bool {
 // starting position, white or black for any other, and empty while it is open.
 func WinnerName(p amazons.Position, v eval.Verdict) string {
 	switch {
-	case v == eval.Open:
-		return ""
-	case IsStart(p) && v == eval.Won:
-		return "first"
-	case IsStart(p):
-		return "second"
+	case v == eval.Open || !IsStart(p):
+		return v.Winner(p.ToMove)
 	case v == eval.Won:
-		return p.ToMove.String()
+		return "first"
 	}
-	return p.ToMove.Other().String()
+	return "second"
 }
 
 // VerifiedWord names the checker that has accepted a proof: that of the master, or of others, such as workers.

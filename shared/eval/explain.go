@@ -370,12 +370,4 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 }
 
 // Winner returns the winner in words: white or black; empty where it is open.
-func (e *Explanation) Winner() string {
-	switch e.Verdict {
-	case Won:
-		return e.Position.ToMove.String()
-	case Lost:
-		return e.Position.ToMove.Other().String()
-	}
-	return ""
-}
+func (e *Explanation) Winner() string { return e.Verdict.Winner(e.Position.ToMove) }

@@ -1,5 +1,7 @@
 package eval
 
+import "amazonsfarm/shared/amazons"
+
 // Verdict is what is known about a position, for the side to move. Its numbers are those of the
 // claims in a certificate (proof/FORMAT.md).
 type Verdict uint8
@@ -20,6 +22,18 @@ func (v Verdict) String() string {
 		return "lost"
 	}
 	return "open"
+}
+
+// Winner returns the winner of a position in words, given its side to move: white or black; empty where it is
+// open.
+func (v Verdict) Winner(toMove amazons.Colour) string {
+	switch v {
+	case Won:
+		return toMove.String()
+	case Lost:
+		return toMove.Other().String()
+	}
+	return ""
 }
 
 // Other returns the verdict seen by the other side: Won and Lost exchanged.
