@@ -129,8 +129,11 @@ func (c *campaign) join(name string) error {
 	return c.write(record{Event: &event{Seconds: c.seconds(), What: "join", Name: name}})
 }
 
-// Ways for a worker to go.
-var ways = []string{"term", "kill", "interrupt"}
+// Ways for a worker to go, and the first signal of each.
+var (
+	ways         = []string{"term", "kill", "interrupt"}
+	firstSignals = map[string]os.Signal{"term": syscall.SIGTERM, "kill": syscall.SIGKILL, "interrupt": syscall.SIGINT}
+)
 
 // patience is how long a worker that was asked to end may take. It shares its processor.
 const patience = 2 * time.Minute
@@ -147,19 +150,12 @@ func (c *campaign) leave(w *farm.Process, way string) error {
 		}
 		return nil
 	}
-	var err error
-	switch way {
-	case "term":
-		err = signal(syscall.SIGTERM)
-	case "kill":
-		err = signal(syscall.SIGKILL)
-	case "interrupt":
+	err := signal(firstSignals[way])
+	if err == nil && way == "interrupt" {
 		// Two SIGINT may become one where the process gets no processor in between; any second
 		// signal aborts.
-		if err = signal(syscall.SIGINT); err == nil {
-			c.await(w, 20*time.Millisecond)
-			err = signal(syscall.SIGTERM)
-		}
+		c.await(w, 20*time.Millisecond)
+		err = signal(syscall.SIGTERM)
 	}
 	if err != nil {
 		return err

@@ -19,11 +19,8 @@ func programFigures(m farm.Metrics) program {
 func lookAt(pid int) (process, error) {
 	folder := fmt.Sprintf("/proc/%d/", pid)
 	stat, err := os.ReadFile(folder + "stat")
-	if err != nil {
-		return process{}, nil
-	}
-	status, err := os.ReadFile(folder + "status")
-	if err != nil {
+	status, gone := os.ReadFile(folder + "status")
+	if err != nil || gone != nil {
 		return process{}, nil
 	}
 	p := process{Alive: true}
