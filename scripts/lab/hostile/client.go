@@ -92,12 +92,9 @@ func (c *client) work() {
 	if !c.ok() {
 		return
 	}
-	stream, err := c.farm.Work(c.ctx)
-	if err != nil {
-		c.fail(err)
-		return
-	}
-	c.stream = stream
+	var err error
+	c.stream, err = c.farm.Work(c.ctx)
+	c.fail(err)
 	c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: c.session}}})
 }
 
@@ -234,10 +231,7 @@ func (c *client) chunks(id proof.ID, data []byte, size uint64, chunk int, pause 
 		return
 	}
 	up, err := c.farm.UploadCertificate(c.ctx)
-	if err != nil {
-		c.fail(err)
-		return
-	}
+	c.fail(err)
 	m := &farmv1.UploadCertificateRequest{Session: c.session, Sha256: id[:], Size: size}
 	for c.ok() {
 		n := min(chunk, len(data))
