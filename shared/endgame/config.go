@@ -156,12 +156,9 @@ func (c Config) Validate() error {
 // The last layer goes to disk chunk by chunk, since no other layer needs it. The sum is generous: a
 // build releases the values of both sides before it begins with the territories.
 func (c Config) memory() (bytes int) {
-	for n := 1; n <= c.Squares(); n++ {
+	for n := 1; n < c.Squares(); n++ {
 		l := newLayout(n, c.limit(n))
-		if n < c.Squares() {
-			bytes += 4 * l.rows * shapeCounts[n]
-			bytes += l.territoryRows * shapeCounts[n]
-		}
+		bytes += (4*l.rows + l.territoryRows) * shapeCounts[n]
 	}
 	return bytes
 }

@@ -230,15 +230,12 @@ func (db *DB) Entry(id ID) *Entry {
 
 // Value returns the value of an area, as Find and Entry do.
 func (db *DB) Value(black, white, empty Set) (cgt.Value, bool) {
-	id, ok := db.Find(black, white, empty)
-	if !ok {
-		return cgt.Value{}, false
+	if id, ok := db.Find(black, white, empty); ok {
+		if e := db.Entry(id); e != nil {
+			return e.Value, true
+		}
 	}
-	e := db.Entry(id)
-	if e == nil {
-		return cgt.Value{}, false
-	}
-	return e.Value, true
+	return cgt.Value{}, false
 }
 
 // Territory returns how many moves one side has in a territory: an 8-connected set of empty squares,
