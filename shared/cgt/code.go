@@ -52,28 +52,25 @@ func (c *Combiner) encode(head byte, scale int) Value {
 	l, r := c.left, c.right
 	mean := l[len(l)-1].v
 	all := uint64(mean)
-	for _, p := range l[1:] {
-		all |= uint64(p.t)
-	}
-	for _, p := range r[1:] {
-		all |= uint64(p.t)
+	for _, wall := range [2]climb{l, r} {
+		for _, p := range wall[1:] {
+			all |= uint64(p.t)
+		}
 	}
 	k := min(bits.TrailingZeros64(all), scale)
 	nl, nr := len(l)-1, len(r)-1
 	b := append(c.code[:0], head|byte(min(nl, 7))<<2|byte(min(nr, 7))<<5)
-	if nl >= 7 {
-		b = binary.AppendUvarint(b, uint64(nl-7))
-	}
-	if nr >= 7 {
-		b = binary.AppendUvarint(b, uint64(nr-7))
+	for _, n := range [2]int{nl, nr} {
+		if n >= 7 {
+			b = binary.AppendUvarint(b, uint64(n-7))
+		}
 	}
 	b = append(b, byte(scale-k))
 	b = binary.AppendVarint(b, mean>>k)
-	for i := range nl {
-		b = binary.AppendUvarint(b, uint64(l[i+1].t-l[i].t)>>k)
-	}
-	for i := range nr {
-		b = binary.AppendUvarint(b, uint64(r[i+1].t-r[i].t)>>k)
+	for _, wall := range [2]climb{l, r} {
+		for i, p := range wall[1:] {
+			b = binary.AppendUvarint(b, uint64(p.t-wall[i].t)>>k)
+		}
 	}
 	c.code = b
 	return valueOf(b)
