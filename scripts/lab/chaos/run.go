@@ -264,6 +264,7 @@ func (c *campaign) loop() error {
 	defer wait.Stop()
 	left, messages := c.List, 0
 	var leave <-chan time.Time
+	runs := func(m *member) bool { return m.cmd != nil } // and still may hear that all is over
 	for {
 		for len(left) > 0 && !c.over && messages >= left[0].After {
 			if err := c.bring(left[0]); err != nil {
@@ -276,7 +277,7 @@ func (c *campaign) loop() error {
 			c.skipped += len(left)
 			leave = time.After(farewell)
 		}
-		if c.over && c.alone() {
+		if c.over && !slices.ContainsFunc(c.workers[:], runs) {
 			return nil
 		}
 		select {
@@ -314,11 +315,6 @@ func (c *campaign) loop() error {
 			return fmt.Errorf("nothing was acknowledged for %v; store %v", limit, c.status())
 		}
 	}
-}
-
-// alone reports whether no worker runs that still may hear that all is over.
-func (c *campaign) alone() bool {
-	return !slices.ContainsFunc(c.workers[:], func(m *member) bool { return m.cmd != nil })
 }
 
 // hang has all processes say what their goroutines do.
