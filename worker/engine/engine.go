@@ -205,10 +205,10 @@ func New(c Config) (*Engine, error) {
 	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}, effort: math.MaxUint64}
 	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
 		MinSolvedNodes: c.MinFactNodes})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
+	var witnesses []*dfpn.Witness
+	if err == nil {
+		witnesses, err = dfpn.NewWitnesses(search, c.Cores)
 	}
-	witnesses, err := dfpn.NewWitnesses(search, c.Cores)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
 	}
