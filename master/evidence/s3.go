@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -29,9 +30,11 @@ const (
 	callPatience = 30 * time.Second
 	// readRate is how slowly the bytes of a part may come, in bytes a second.
 	readRate = 32 << 10
-	// urlLife is how long a worker may use the address that it was given: more than its patience for one
+	// AddressLife is how long a worker may use the address that it was given: more than its patience for one
 	// try, less than what gives an intruder time.
-	urlLife = 15 * time.Minute
+	AddressLife = 15 * time.Minute
+	// maxObject bounds what is read of a part: more than any that a master takes.
+	maxObject = 1 << 30
 	// tries is how often a call is tried, with pauses that grow to a second.
 	tries = 4
 )
@@ -40,9 +43,9 @@ const (
 type Bucket interface {
 	Store
 	// PutURL returns the address, and the headers, with which a part is put by one HTTP request, for
-	// some minutes. They bind the name, the SHA-256 and, where the server can do it, that there is no
+	// AddressLife. They bind the name, the size, the SHA-256 and, where the server can do it, that there is no
 	// such part yet.
-	PutURL(id proof.ID) (address string, headers map[string]string, err error)
+	PutURL(id proof.ID, size int64) (address string, headers map[string]string, err error)
 	// GetURL returns the address from which a part is read, for some minutes.
 	GetURL(id proof.ID) (string, error)
 }
@@ -153,14 +156,15 @@ func (s *S3) Ready() error {
 }
 
 // PutURL implements Bucket.
-func (s *S3) PutURL(id proof.ID) (string, map[string]string, error) {
+func (s *S3) PutURL(id proof.ID, size int64) (string, map[string]string, error) {
 	headers := map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(id[:]),
 		"If-None-Match": "*"}
-	signed := http.Header{}
+	signed := http.Header{"Content-Length": {strconv.FormatInt(size, 10)}} // which every client sends by itself
 	for k, v := range headers {
 		signed.Set(k, v)
 	}
-	u, err := s.client.PresignHeader(context.Background(), http.MethodPut, s.bucket, s.key(id), urlLife, nil, signed)
+	u, err := s.client.PresignHeader(context.Background(), http.MethodPut, s.bucket, s.key(id), AddressLife, nil,
+		signed)
 	if err != nil {
 		return "", nil, s.failed("address for "+id.Name(), err)
 	}
@@ -169,7 +173,7 @@ func (s *S3) PutURL(id proof.ID) (string, map[string]string, error) {
 
 // GetURL implements Bucket.
 func (s *S3) GetURL(id proof.ID) (string, error) {
-	u, err := s.client.PresignedGetObject(context.Background(), s.bucket, s.key(id), urlLife, nil)
+	u, err := s.client.PresignedGetObject(context.Background(), s.bucket, s.key(id), AddressLife, nil)
 	if err != nil {
 		return "", s.failed("address of "+id.Name(), err)
 	}
@@ -208,6 +212,10 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 	if err != nil {
 		return nil, s.missed("part "+id.Name(), err)
 	}
+	if info.Size > maxObject {
+		return nil, fmt.Errorf("%w: the object %s in %s has %d bytes, and no part has so many", ErrDamaged, id.Name(),
+			s, info.Size)
+	}
 	slow := time.AfterFunc(callPatience+time.Duration(info.Size/readRate)*time.Second, cancel)
 	defer slow.Stop()
 	to, err := os.CreateTemp("", "amazons-part-")
@@ -215,7 +223,7 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 		return nil, err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, sum), in)
+	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(in, info.Size+1))
 	s.read.Add(n)
 	switch _ = os.Remove(to.Name()); {
 	case err != nil:

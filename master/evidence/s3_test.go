@@ -125,7 +125,7 @@ func TestBucket(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	s, b := bucket(t)
 	p, id := partOf(3, 100)
-	address, headers, err := b.PutURL(id)
+	address, headers, err := b.PutURL(id, int64(len(p)))
 	if err != nil || headers["X-Amz-Checksum-Sha256"] != base64.StdEncoding.EncodeToString(id[:]) ||
 		!strings.Contains(address, "x-amz-checksum-sha256") ||
 		!strings.Contains(address, "/farm/parts/"+id.Name()+"?") {

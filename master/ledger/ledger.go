@@ -8,8 +8,10 @@ import (
 	"maps"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/proof"
 )
 
 const (
@@ -23,6 +25,8 @@ const (
 	// RootCharge is what each fact counts beside the bytes of its part: the memory and the records that
 	// it takes.
 	RootCharge = 1 << 10
+	// maxPromised is how many parts of a party may have an address at a time, 100 bytes each.
+	maxPromised = 1024
 )
 
 // ErrUnasked says that a party delivers more evidence than its leases account for.
@@ -37,9 +41,17 @@ type Ledger struct {
 	nodes uint64 // of leases granted
 	taken int64
 	drawn int64 // of what is free
+	// promised is evidence that may still come, because it has an address in a bucket; it is part of taken
+	promised map[proof.ID]promise
 
 	tried    atomic.Int64 // parts
 	standing atomic.Int64 // confirmed results, and solved positions of leases
+}
+
+// promise is so much evidence, which may come until a time.
+type promise struct {
+	bytes int64
+	until time.Time
 }
 
 // trialParts is the number of parts of a party that are checked before they count, at least. So the tree never uses
@@ -66,6 +78,10 @@ func (l *Ledger) Granted(nodes uint64) {
 func (l *Ledger) Take(bytes int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.take(bytes)
+}
+
+func (l *Ledger) take(bytes int64) error {
 	beyond := l.taken + bytes - l.earned()
 	if more := beyond - l.drawn; more > 0 {
 		if !l.draw(more) {
@@ -96,6 +112,47 @@ func (l *Ledger) draw(n int64) bool {
 func (l *Ledger) Give(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.give(bytes)
+}
+
+// Promise counts a part that may come until a time, in place of an earlier promise of it. At that time it is counted
+// no more. ErrUnasked: it is too much, or too many parts may come; an earlier promise then stays.
+func (l *Ledger) Promise(id proof.ID, bytes int64, until time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, p := range l.promised {
+		if p.until.Before(time.Now()) {
+			l.give(p.bytes)
+			delete(l.promised, id)
+		}
+	}
+	before, ok := l.promised[id]
+	if !ok && len(l.promised) >= maxPromised {
+		return fmt.Errorf("%w: %d parts have an address and did not come", ErrUnasked, maxPromised)
+	}
+	if bytes < before.bytes {
+		l.give(before.bytes - bytes)
+	} else if err := l.take(bytes - before.bytes); err != nil {
+		return err
+	}
+	if l.promised == nil {
+		l.promised = map[proof.ID]promise{}
+	}
+	l.promised[id] = promise{bytes, until}
+	return nil
+}
+
+// Kept ends the promise of a part, which stays counted if it was new.
+func (l *Ledger) Kept(id proof.ID, isNew bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !isNew {
+		l.give(l.promised[id].bytes)
+	}
+	delete(l.promised, id)
+}
+
+func (l *Ledger) give(bytes int64) {
 	l.taken -= bytes
 	back := min(bytes, l.drawn, l.drawn-(l.taken-l.earned()))
 	if back <= 0 {

@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/proof"
 )
 
 // TestLedger: what leases account for is taken; beyond it a party with a credential has its own room, and
@@ -49,6 +52,45 @@ func TestLedger(t *testing.T) {
 	if c.Of(trust.Party{Name: "known"}) == known {
 		t.Error("a name is taken for a credential")
 	}
+}
+
+// TestPromise: a part that has an address counts until it is there or its time is over. One that was there before
+// costs nothing, and a promise that cannot be widened stays.
+func TestPromise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := New()
+		l := all.Of(trust.Party{Name: "known", Credential: true})
+		promise := func(id byte, bytes int64) error {
+			return l.Promise(proof.ID{id}, bytes, time.Now().Add(time.Minute))
+		}
+		const half = freeEvidence / 2
+		if err := errors.Join(promise(1, half), promise(1, 1), promise(1, half), promise(2, half)); err != nil {
+			t.Fatal(err)
+		}
+		for id, bytes := range map[byte]int64{2: half + 1, 3: 1} {
+			if err := promise(id, bytes); !errors.Is(err, ErrUnasked) || l.taken != freeEvidence {
+				t.Errorf("%d bytes more: %v, %d taken", bytes, err, l.taken)
+			}
+		}
+		l.Kept(proof.ID{1}, true)
+		l.Kept(proof.ID{2}, false)
+		l.Kept(proof.ID{9}, false)
+		if l.taken != half {
+			t.Errorf("%d bytes are taken by a part of %d", l.taken, half)
+		}
+		for i := range maxPromised {
+			if err := l.Promise(proof.ID{1, byte(i), byte(i >> 8)}, 1, time.Now().Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := promise(4, 1); !errors.Is(err, ErrUnasked) {
+			t.Errorf("one address more: %v", err)
+		}
+		time.Sleep(time.Minute + 1)
+		if err := promise(4, half); err != nil || l.taken != freeEvidence {
+			t.Errorf("once the others are over: %v, %d taken", err, l.taken)
+		}
+	})
 }
 
 // TestTrial: a party is on trial for its first parts and until it has standing. New names by the hundred thousand

@@ -41,8 +41,8 @@ func (f *farmService) bucket() evidence.Bucket {
 
 // PlaceCertificate says where a part goes, and keeps its record once it is there. What the master needs of
 // it is its outline, which is as good as its word: those who verify the part compare the two.
-// A worker calls it twice: for an address, and with Placed when the part is in the bucket. Only the
-// second call is charged to the ledger, since only then something is kept.
+// A worker calls it twice: for an address, and with Placed when the part is in the bucket. The ledger counts the
+// part from the first call on, as long as the address is good: whoever has it can fill the bucket.
 func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCertificateRequest) (
 	*farmv1.PlaceCertificateResponse, error) {
 	bucket := f.bucket()
@@ -76,31 +76,28 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		return nil, err
 	}
 	part := checks.Part{Campaign: c.Number, ID: id, Size: int64(size)}
+	if !r.GetPlaced() && f.loop.Store().HasCertificate(c.Number, id) {
+		return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
+	}
+	if err := s.Ledger.Promise(id, int64(size)+int64(len(claims))*ledger.RootCharge,
+		time.Now().Add(evidence.AddressLife)); err != nil {
+		f.loop.Offend(ctx, s, trust.Unasked, err)
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
 	if !r.GetPlaced() {
-		if f.loop.Store().HasCertificate(c.Number, id) {
-			return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
-		}
 		s.Uploads.Expect(time.Now().Add(f.uploadTime(int(size))))
-		url, headers, err := bucket.PutURL(id)
+		url, headers, err := bucket.PutURL(id, int64(size))
 		if err != nil {
 			return nil, placeError(err)
 		}
 		return &farmv1.PlaceCertificateResponse{Url: url, Headers: headers}, nil
 	}
 	s.Uploads.Expect(time.Now())
-	charge := int64(size) + int64(len(claims))*ledger.RootCharge
-	if err := s.Ledger.Take(charge); err != nil {
-		f.loop.Offend(ctx, s, trust.Unasked, err)
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
 	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
-	// A part that was there before, or that was not recorded, costs its sender nothing.
-	if err != nil || known {
-		s.Ledger.Give(charge)
-	}
 	if err != nil {
 		return nil, placeError(err)
 	}
+	s.Ledger.Kept(id, !known)
 	if known {
 		return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
 	}

@@ -27,7 +27,9 @@ type bucketParts struct {
 
 func (p *bucketParts) Bucket() evidence.Bucket { return p }
 
-func (p *bucketParts) PutURL(proof.ID) (string, map[string]string, error) { return "there", nil, nil }
+func (p *bucketParts) PutURL(proof.ID, int64) (string, map[string]string, error) {
+	return "there", nil, nil
+}
 
 func (p *bucketParts) GetURL(proof.ID) (string, error) { return "there", nil }
 
@@ -80,6 +82,25 @@ func TestForgedOutline(t *testing.T) {
 			t.Errorf("the false fact was refused with %q; facts %v", a.GetRefused(), s.snapshot().Facts)
 		}
 		b.kill()
+	}
+}
+
+// TestAddressesWithoutEnd: a worker that asks for addresses and delivers nothing soon gets none.
+func TestAddressesWithoutEnd(t *testing.T) {
+	s := newMemory()
+	b := start(t, s, func(c *settings) {
+		c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}}
+	})
+	defer b.kill()
+	w := b.worker("greedy")
+	for i := range byte(3) {
+		_, err := b.farm.PlaceCertificate(t.Context(), &farmv1.PlaceCertificateRequest{Session: w.session,
+			Sha256: bytes.Repeat([]byte{i}, 32), Size: 30 << 20, Outline: certificate(claim(b.root, eval.Lost))})
+		if i < 2 {
+			wantCode(t, err, codes.OK, "")
+		} else {
+			wantCode(t, err, codes.InvalidArgument, "more evidence than was asked for")
+		}
 	}
 }
 
