@@ -83,7 +83,10 @@ func openFile(path string, limit int64) (f *file, size int64, err error) {
 	case err != nil:
 		return nil, 0, err
 	case path == "-" && !info.Mode().IsRegular():
-		data, err := io.ReadAll(io.LimitReader(in, limit+1))
+		data, err := io.ReadAll(io.LimitReader(in, int64(len(magic))))
+		if s := string(data); s == magic || s == manifestMagic { // what begins otherwise may have no end
+			data, err = io.ReadAll(io.LimitReader(io.MultiReader(strings.NewReader(s), in), limit+1))
+		}
 		if err == nil && int64(len(data)) > limit {
 			err = fmt.Errorf("%w: standard input has more than %d bytes", ErrMemory, limit)
 		}

@@ -642,6 +642,19 @@ func TestStandardInput(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	in.Close()
+	// What is no certificate may have no end.
+	if in, out, err = os.Pipe(); err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	os.Stdin = in
+	if _, err := out.Write([]byte("nonsense, and more will come")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CheckFile(t.Context(), "-", Options{}); !errors.Is(err, ErrNotCertificate) {
+		t.Error(err)
+	}
+	in.Close()
 }
 
 // FuzzManifest reads lists of parts. One that is read has the parts and roots that it says, in order.

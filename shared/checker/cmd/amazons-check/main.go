@@ -46,7 +46,8 @@ const usage = `usage: amazons-check FILE... [flags]
 
 Checks each certificate: every position, and every reply to its move. Prints what is
 proved. FILE may be the manifest NAME.proof of a proof in parts: then the parts in
-NAME.parts are checked, and progress is on standard error. "-" is standard input.
+NAME.parts are checked, and progress is on standard error. "-" is standard input, which
+is held in memory, up to --max-memory.
 Exit codes:
   0    all are valid; with --sample or --shard: so are the parts that were to be checked
   1    a file could not be read, or --max-memory does not suffice
