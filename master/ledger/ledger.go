@@ -25,8 +25,11 @@ const (
 	// RootCharge is what each fact counts beside the bytes of its part: the memory and the records that
 	// it takes.
 	RootCharge = 1 << 10
-	// maxPromised is how many parts of a party may have an address at a time, 100 bytes each.
-	maxPromised = 1024
+	// maxPromised is how many parts of a party may have an address at a time, 100 bytes each. All workers of a large
+	// cluster may have one credential, and a slow bucket keeps each of them waiting.
+	maxPromised = 1 << 16
+	// sweepPeriod is how often promises are looked through for those whose time is over.
+	sweepPeriod = time.Minute
 )
 
 // ErrUnasked says that a party delivers more evidence than its leases account for.
@@ -43,6 +46,7 @@ type Ledger struct {
 	drawn int64 // of what is free
 	// promised is evidence that may still come, because it has an address in a bucket; it is part of taken
 	promised map[proof.ID]promise
+	swept    time.Time // when the last look for promises that are over was
 
 	tried    atomic.Int64 // parts
 	standing atomic.Int64 // confirmed results, and solved positions of leases
@@ -115,15 +119,18 @@ func (l *Ledger) Give(bytes int64) {
 	l.give(bytes)
 }
 
-// Promise counts a part that may come until a time, in place of an earlier promise of it. At that time it is counted
-// no more. ErrUnasked: it is too much, or too many parts may come; an earlier promise then stays.
+// Promise counts a part that may come until a time, in place of an earlier promise of it. Soon after that time it is
+// counted no more. ErrUnasked: it is too much, or too many parts may come; an earlier promise then stays.
 func (l *Ledger) Promise(id proof.ID, bytes int64, until time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, p := range l.promised {
-		if p.until.Before(time.Now()) {
-			l.give(p.bytes)
-			delete(l.promised, id)
+	if now := time.Now(); now.Sub(l.swept) >= sweepPeriod {
+		l.swept = now
+		for id, p := range l.promised {
+			if p.until.Before(now) {
+				l.give(p.bytes)
+				delete(l.promised, id)
+			}
 		}
 	}
 	before, ok := l.promised[id]

@@ -79,7 +79,7 @@ func TestPromise(t *testing.T) {
 			t.Errorf("%d bytes are taken by a part of %d", l.taken, half)
 		}
 		for i := range maxPromised {
-			if err := l.Promise(proof.ID{1, byte(i), byte(i >> 8)}, 1, time.Now().Add(time.Minute)); err != nil {
+			if err := l.Promise(proof.ID{5, byte(i), byte(i >> 8)}, 1, time.Now().Add(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 		}
