@@ -96,12 +96,11 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 			return out, nil
 		}
 	}
+	out.Winner = f.Verdict.Winner(p.ToMove)
 	if f.Verdict == eval.Lost {
-		out.Winner = p.ToMove.Other().String()
 		out.Why = why(p, "")
 		return out, nil
 	}
-	out.Winner = p.ToMove.String()
 	move, basis, how := f.Move, "entry", "The proof has an answer to each reply."
 	if searched && s.Legal(move) {
 		basis, how = "search", "The proof does not reach here; a search found this move."

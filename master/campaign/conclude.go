@@ -524,19 +524,14 @@ func (c *campaign) conclusion() loop.Conclusion {
 // result is the answer as it is stored.
 func (c *campaign) result() store.Result {
 	r := store.Result{
-		Verdict: c.settled.Verdict.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
-		Verified: c.verified, VerifiedBy: c.verifiedBy, Certificate: c.file, Nodes: c.evidence.Nodes,
+		Verdict: c.settled.Verdict.String(), Winner: c.settled.Verdict.Winner(c.root.ToMove),
+		NoGivenMoveWins: c.settled.NoGivenMoveWins, Verified: c.verified, VerifiedBy: c.verifiedBy, Certificate: c.file,
+		Nodes:   c.evidence.Nodes,
 		Seconds: c.searched.Seconds(), Finished: time.Now().UTC(), Build: c.farm.options.Services.Build,
 	}
 	// An answer whose file had to be made again keeps the time of the first search.
 	if c.known != nil {
 		r.Seconds = c.known.Seconds
-	}
-	switch c.settled.Verdict {
-	case eval.Won:
-		r.Winner = c.root.ToMove.String()
-	case eval.Lost:
-		r.Winner = c.root.ToMove.Other().String()
 	}
 	if moves := c.winningMoves(); len(moves) > 0 {
 		r.WinningMove = moves[0]
@@ -547,6 +542,15 @@ func (c *campaign) result() store.Result {
 // Result returns the answer of the first campaign for people and programs, given how Loop.Run
 // ended. Seconds are those since Open, or since the campaign was added.
 func (f *Farm) Result(ended error) cli.SolveResult { return f.Results(ended)[0] }
+
+// GivenUp reports whether an operator has ended the first campaign before anybody knew its answer.
+func (f *Farm) GivenUp() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.campaigns[0].givenUp()
+}
+
+func (c *campaign) givenUp() bool { return c.settled == nil && c.ended }
 
 // Results returns the answers of all campaigns, by number.
 func (f *Farm) Results(ended error) []cli.SolveResult {
@@ -574,7 +578,7 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	switch {
 	// A verified answer stands, however the run ended.
 	case c.verified || c.verifiedBy != "":
-	case c.settled == nil && c.ended:
+	case c.givenUp():
 		r.Stopped = "an operator gave it up"
 	case errors.Is(ended, loop.ErrLimit):
 		r.Stopped = "the limit of nodes is reached; the same command with a larger one goes on"

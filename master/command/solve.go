@@ -185,6 +185,8 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 		return cli.As(cli.ErrInterrupted, nil)
 	case errors.Is(ended, loop.ErrLimit):
 		return cli.As(cli.ErrLimit, nil)
+	case ended == nil && campaign.GivenUp():
+		return fmt.Errorf("an operator has ended the campaign in %s for good; name another --store", o.StoreFile)
 	}
 	return errors.Join(ended, err)
 }
