@@ -127,7 +127,7 @@ func TestAddresses(t *testing.T) {
 	p, id := partOf(3, 100)
 	address, headers, err := b.PutURL(id, int64(len(p)))
 	if err != nil || headers["X-Amz-Checksum-Sha256"] != base64.StdEncoding.EncodeToString(id[:]) ||
-		!strings.Contains(address, "x-amz-checksum-sha256") ||
+		!strings.Contains(address, "content-length%3B") || !strings.Contains(address, "x-amz-checksum-sha256") ||
 		!strings.Contains(address, "/farm/parts/"+id.Name()+"?") {
 		t.Fatal(address, headers, err)
 	}

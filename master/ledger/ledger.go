@@ -25,7 +25,7 @@ const (
 	// RootCharge is what each fact counts beside the bytes of its part: the memory and the records that
 	// it takes.
 	RootCharge = 1 << 10
-	// maxPromised is how many parts of a party may have an address at a time, 100 bytes each. All workers of a large
+	// maxPromised is how many parts of a party may be under way at a time, 100 bytes each. All workers of a large
 	// cluster may have one credential, and a slow bucket keeps each of them waiting.
 	maxPromised = 1 << 16
 	// sweepPeriod is how often promises are looked through for those whose time is over.
@@ -34,6 +34,9 @@ const (
 
 // ErrUnasked says that a party delivers more evidence than its leases account for.
 var ErrUnasked = errors.New("more evidence than was asked for")
+
+// ErrUnderWay says that a party may not have more evidence under way at a time.
+var ErrUnderWay = errors.New("too much evidence is under way")
 
 // Ledger counts the evidence that a party has delivered, against the leases that it was granted. It is
 // safe for concurrent use.
@@ -44,18 +47,10 @@ type Ledger struct {
 	nodes uint64 // of leases granted
 	taken int64
 	drawn int64 // of what is free
-	// promised is evidence that may still come, because it has an address in a bucket; it is part of taken
-	promised map[proof.ID]promise
-	swept    time.Time // when the last look for promises that are over was
+	way   underWay
 
 	tried    atomic.Int64 // parts
 	standing atomic.Int64 // confirmed results, and solved positions of leases
-}
-
-// promise is so much evidence, which may come until a time.
-type promise struct {
-	bytes int64
-	until time.Time
 }
 
 // trialParts is the number of parts of a party that are checked before they count, at least. So the tree never uses
@@ -82,10 +77,6 @@ func (l *Ledger) Granted(nodes uint64) {
 func (l *Ledger) Take(bytes int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.take(bytes)
-}
-
-func (l *Ledger) take(bytes int64) error {
 	beyond := l.taken + bytes - l.earned()
 	if more := beyond - l.drawn; more > 0 {
 		if !l.draw(more) {
@@ -116,50 +107,6 @@ func (l *Ledger) draw(n int64) bool {
 func (l *Ledger) Give(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.give(bytes)
-}
-
-// Promise counts a part that may come until a time, in place of an earlier promise of it. Soon after that time it is
-// counted no more. ErrUnasked: it is too much, or too many parts may come; an earlier promise then stays.
-func (l *Ledger) Promise(id proof.ID, bytes int64, until time.Time) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.swept) >= sweepPeriod {
-		l.swept = now
-		for id, p := range l.promised {
-			if p.until.Before(now) {
-				l.give(p.bytes)
-				delete(l.promised, id)
-			}
-		}
-	}
-	before, ok := l.promised[id]
-	if !ok && len(l.promised) >= maxPromised {
-		return fmt.Errorf("%w: %d parts have an address and did not come", ErrUnasked, maxPromised)
-	}
-	if bytes < before.bytes {
-		l.give(before.bytes - bytes)
-	} else if err := l.take(bytes - before.bytes); err != nil {
-		return err
-	}
-	if l.promised == nil {
-		l.promised = map[proof.ID]promise{}
-	}
-	l.promised[id] = promise{bytes, until}
-	return nil
-}
-
-// Kept ends the promise of a part, which stays counted if it was new.
-func (l *Ledger) Kept(id proof.ID, isNew bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !isNew {
-		l.give(l.promised[id].bytes)
-	}
-	delete(l.promised, id)
-}
-
-func (l *Ledger) give(bytes int64) {
 	l.taken -= bytes
 	back := min(bytes, l.drawn, l.drawn-(l.taken-l.earned()))
 	if back <= 0 {
@@ -171,6 +118,97 @@ func (l *Ledger) give(bytes int64) {
 		defer l.common.mu.Unlock()
 		l.common.taken -= back
 	}
+}
+
+// Promise counts a part as under way until a time, because it has an address. What is under way is bounded as what was
+// taken is, beside it. Announced again, a part never counts less: the first address is good as well. Errors:
+// ErrUnasked where the part would not be taken, ErrUnderWay where others have to come first.
+func (l *Ledger) Promise(id proof.ID, bytes int64, until time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lacks(bytes) {
+		return fmt.Errorf("%w: %d bytes beside %d before, for leases of %d nodes", ErrUnasked, bytes, l.taken, l.nodes)
+	}
+	beyond := l.taken + l.way.with(id, bytes) - l.earned()
+	_, again := l.way.parts[id]
+	full := !again && len(l.way.parts) >= maxPromised
+	if beyond > 0 && l.common == nil {
+		full = full || beyond > freeEvidence
+	} else if beyond > 0 && !full {
+		l.common.mu.Lock()
+		defer l.common.mu.Unlock()
+		if full = l.common.way.with(id, bytes) > freeEvidence; !full {
+			l.common.way.add(id, bytes, until)
+		}
+	}
+	if full {
+		return fmt.Errorf("%w: %d bytes beside %d, for leases of %d nodes", ErrUnderWay, bytes, l.way.bytes, l.nodes)
+	}
+	l.way.add(id, bytes, until)
+	return nil
+}
+
+// Arrived ends the promise of a part: it is there.
+func (l *Ledger) Arrived(id proof.ID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.way.end(id)
+	if l.common != nil {
+		l.common.mu.Lock()
+		defer l.common.mu.Unlock()
+		l.common.way.end(id)
+	}
+}
+
+// underWay is the parts that have an address in a bucket and did not come yet.
+type underWay struct {
+	parts map[proof.ID]promise
+	bytes int64
+	swept time.Time // when those whose time is over were ended last
+}
+
+// promise is so much evidence, which may come until a time.
+type promise struct {
+	bytes int64
+	until time.Time
+}
+
+// with returns the bytes under way once so many are announced for a part.
+func (w *underWay) with(id proof.ID, bytes int64) int64 {
+	if now := time.Now(); now.Sub(w.swept) >= sweepPeriod {
+		w.swept = now
+		for id, p := range w.parts {
+			if p.until.Before(now) {
+				w.end(id)
+			}
+		}
+	}
+	return w.bytes + max(0, bytes-w.parts[id].bytes)
+}
+
+func (w *underWay) add(id proof.ID, bytes int64, until time.Time) {
+	if w.parts == nil {
+		w.parts = map[proof.ID]promise{}
+	}
+	w.bytes = w.with(id, bytes)
+	w.parts[id] = promise{max(bytes, w.parts[id].bytes), until}
+}
+
+func (w *underWay) end(id proof.ID) {
+	w.bytes -= w.parts[id].bytes
+	delete(w.parts, id)
+}
+
+// lacks reports whether Take would refuse.
+func (l *Ledger) lacks(bytes int64) bool {
+	more := l.taken + bytes - l.earned() - l.drawn
+	free := l.drawn
+	if l.common != nil {
+		l.common.mu.Lock()
+		defer l.common.mu.Unlock()
+		free = l.common.taken
+	}
+	return more > 0 && free+more > freeEvidence
 }
 
 // earned is how much evidence the leases account for, in bytes.

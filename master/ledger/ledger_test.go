@@ -54,43 +54,60 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestPromise: a part that has an address counts until it is there or its time is over. One that was there before
-// costs nothing, and a promise that cannot be widened stays.
+// TestPromise: a part that has an address is under way until it is there or its time is over. Announced again it never
+// counts less. What was taken stays as it is.
 func TestPromise(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		all := New()
-		l := all.Of(trust.Party{Name: "known", Credential: true})
-		promise := func(id byte, bytes int64) error {
-			return l.Promise(proof.ID{id}, bytes, time.Now().Add(time.Minute))
-		}
-		const half = freeEvidence / 2
-		if err := errors.Join(promise(1, half), promise(1, 1), promise(1, half), promise(2, half)); err != nil {
-			t.Fatal(err)
-		}
-		for id, bytes := range map[byte]int64{2: half + 1, 3: 1} {
-			if err := promise(id, bytes); !errors.Is(err, ErrUnasked) || l.taken != freeEvidence {
-				t.Errorf("%d bytes more: %v, %d taken", bytes, err, l.taken)
+	for _, credential := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			all := New()
+			of := func(name string) *Ledger { return all.Of(trust.Party{Name: name, Credential: credential}) }
+			l := of("greedy")
+			promise := func(l *Ledger, id byte, bytes int64) error {
+				return l.Promise(proof.ID{id}, bytes, time.Now().Add(time.Minute))
 			}
-		}
-		l.Kept(proof.ID{1}, true)
-		l.Kept(proof.ID{2}, false)
-		l.Kept(proof.ID{9}, false)
-		if l.taken != half {
-			t.Errorf("%d bytes are taken by a part of %d", l.taken, half)
-		}
-		for i := range maxPromised {
-			if err := l.Promise(proof.ID{5, byte(i), byte(i >> 8)}, 1, time.Now().Add(time.Minute)); err != nil {
+			const half = freeEvidence / 2
+			if err := errors.Join(promise(l, 1, half), promise(l, 1, 1), promise(l, 2, half)); err != nil {
 				t.Fatal(err)
 			}
+			for id, bytes := range map[byte]int64{2: half + 1, 3: 1} {
+				if err := promise(l, id, bytes); !errors.Is(err, ErrUnderWay) || l.way.bytes != freeEvidence {
+					t.Errorf("%d bytes more: %v, %d under way", bytes, err, l.way.bytes)
+				}
+			}
+			if err := promise(l, 3, freeEvidence+1); !errors.Is(err, ErrUnasked) {
+				t.Errorf("more than would ever be taken: %v", err)
+			}
+			// Without credentials all names have one room together, and with a credential each has its own.
+			if err := promise(of("other"), 4, half); (err == nil) != credential {
+				t.Errorf("another party: %v", err)
+			}
+			if err := l.Take(freeEvidence); err != nil {
+				t.Errorf("what is under way keeps from taking: %v", err)
+			}
+			l.Give(freeEvidence)
+			l.Arrived(proof.ID{1})
+			l.Arrived(proof.ID{9})
+			if err := promise(l, 3, half); err != nil || l.way.bytes != freeEvidence {
+				t.Errorf("after a part that is there: %v, %d under way", err, l.way.bytes)
+			}
+			time.Sleep(2 * time.Minute)
+			if err := promise(of("late"), 5, freeEvidence); err != nil {
+				t.Errorf("after the time of the others: %v", err)
+			}
+			if err := promise(l, 5, freeEvidence); err != nil || l.way.bytes != freeEvidence {
+				t.Errorf("after its time: %v, %d under way", err, l.way.bytes)
+			}
+		})
+	}
+	var l Ledger
+	for i := range maxPromised {
+		if err := l.Promise(proof.ID{byte(i), byte(i >> 8)}, 1, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
 		}
-		if err := promise(4, 1); !errors.Is(err, ErrUnasked) {
-			t.Errorf("one address more: %v", err)
-		}
-		time.Sleep(time.Minute + 1)
-		if err := promise(4, half); err != nil || l.taken != freeEvidence {
-			t.Errorf("once the others are over: %v, %d taken", err, l.taken)
-		}
-	})
+	}
+	if err := l.Promise(proof.ID{1, 1, 1}, 1, time.Now().Add(time.Hour)); !errors.Is(err, ErrUnderWay) {
+		t.Errorf("one part more: %v", err)
+	}
 }
 
 // TestTrial: a party is on trial for its first parts and until it has standing. New names by the hundred thousand

@@ -41,8 +41,9 @@ func (f *farmService) bucket() evidence.Bucket {
 
 // PlaceCertificate says where a part goes, and keeps its record once it is there. What the master needs of
 // it is its outline, which is as good as its word: those who verify the part compare the two.
-// A worker calls it twice: for an address, and with Placed when the part is in the bucket. The ledger counts the
-// part from the first call on, as long as the address is good: whoever has it can fill the bucket.
+// A worker calls it twice: for an address, and with Placed when the part is in the bucket. The second call is charged
+// to the ledger. From the first on the part is under way, as long as the address is good: whoever has it can fill the
+// bucket.
 func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCertificateRequest) (
 	*farmv1.PlaceCertificateResponse, error) {
 	bucket := f.bucket()
@@ -76,15 +77,22 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		return nil, err
 	}
 	part := checks.Part{Campaign: c.Number, ID: id, Size: int64(size)}
-	if !r.GetPlaced() && f.loop.Store().HasCertificate(c.Number, id) {
-		return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
-	}
-	if err := s.Ledger.Promise(id, int64(size)+int64(len(claims))*ledger.RootCharge,
-		time.Now().Add(evidence.AddressLife)); err != nil {
+	charge := int64(size) + int64(len(claims))*ledger.RootCharge
+	unasked := func(err error) error {
 		f.loop.Offend(ctx, s, trust.Unasked, err)
-		return nil, status.Error(codes.InvalidArgument, err.Error())
+		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	if !r.GetPlaced() {
+		if f.loop.Store().HasCertificate(c.Number, id) {
+			s.Ledger.Arrived(id)
+			return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
+		}
+		err := s.Ledger.Promise(id, charge, time.Now().Add(evidence.AddressLife))
+		if errors.Is(err, ledger.ErrUnderWay) {
+			return nil, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
+		} else if err != nil {
+			return nil, unasked(err)
+		}
 		s.Uploads.Expect(time.Now().Add(f.uploadTime(int(size))))
 		url, headers, err := bucket.PutURL(id, int64(size))
 		if err != nil {
@@ -93,11 +101,18 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		return &farmv1.PlaceCertificateResponse{Url: url, Headers: headers}, nil
 	}
 	s.Uploads.Expect(time.Now())
+	if err := s.Ledger.Take(charge); err != nil {
+		return nil, unasked(err)
+	}
 	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
+	// A part that was there before, or that was not recorded, costs its sender nothing.
+	if err != nil || known {
+		s.Ledger.Give(charge)
+	}
 	if err != nil {
 		return nil, placeError(err)
 	}
-	s.Ledger.Kept(id, !known)
+	s.Ledger.Arrived(id)
 	if known {
 		return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
 	}
