@@ -40,6 +40,7 @@ const (
 	searchTable  = 4 << 20 // bytes of the table of a search below the proof
 	searchNodes  = 200_000 // of such a search: positions below a leaf rule take a few hundred
 	guessNodes   = 500     // of a search where nothing is proved: some milliseconds
+	judgeStops   = 4096    // areas and sums that are searched to explain a position: some tens of milliseconds
 	guessMoves   = 80      // moves of a position that is searched so: with more, nodes take too long
 )
 
@@ -48,9 +49,12 @@ func Explore(c *proof.Certificate, p amazons.Position) document.ProofPosition {
 	return document.OfProof(c, p, countEntries)
 }
 
-// Judge says what the static rules see in a position, as worker eval does without a database.
+// Judge says what the static rules see in a position, as worker eval does without a database, but for stops that take
+// long to find. Few empty squares do not bound what has to be searched: moves free the squares that queens leave.
 func Judge(p amazons.Position) eval.Explanation {
-	return eval.NewJudge(nil, eval.FullSettings()).Explain(p)
+	set := eval.FullSettings()
+	set.Stops = judgeStops
+	return eval.NewJudge(nil, set).Explain(p)
 }
 
 // Play is the winner's answer in a position, and why it still wins.

@@ -3,6 +3,7 @@
 package document
 
 import (
+	"amazonsfarm/master/tree/graph"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
@@ -70,6 +71,7 @@ type FirstMove struct {
 	Nodes    uint64 `json:"nodes"`
 	Leased   bool   `json:"leased,omitempty"`
 	Expanded bool   `json:"expanded,omitempty"`
+	Claimed  bool   `json:"claimed,omitempty"` // an archive says who wins, without the part that proves it
 }
 
 // OfStatus makes the document of a master's answer. It lists every first move, or those that
@@ -94,7 +96,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 			continue
 		}
 		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), FirstMoveWord(f), f.GetPhi(), f.GetDelta(),
-			f.GetNodes(), f.GetLeased(), f.GetExpanded()})
+			f.GetNodes(), f.GetLeased(), f.GetExpanded(), !f.GetExpanded() && graph.IsClaim(f.GetPhi(), f.GetDelta())})
 	}
 	if r.GetCertificateSha256() != "" {
 		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(),

@@ -15,13 +15,14 @@ type Explanation struct {
 	Verdict  Verdict // for the side to move
 	Rule     string  // the winner rule that gave the verdict; empty where it is Open
 	// Areas holds first the areas whose exact values the database knows, then what each side is sure
-	// of in the others, then the results of local search in the others, where it was needed.
+	// of in the others, then the results of local search in the others, where Searched has their sum.
 	Areas []AreaBounds
 	Sums  []SideSum // what each side is sure of in all, the side to move first; empty where nobody can move
 	// Bounds holds the two sums as the papers write them. Black is sure of the lower bound, White of
 	// the upper one.
 	Bounds cgt.Bounds
-	// Searched holds the bounds with local search in place of the rules, nil where none was needed.
+	// Searched holds the bounds with local search in place of the rules, nil where none was needed, or
+	// it would have taken too long.
 	Searched *cgt.Bounds
 }
 
@@ -50,14 +51,11 @@ func (s SideSum) Text() string {
 	return s.Bound.N.String() + [3]string{"", ", more", ", but for an infinitesimal"}[s.Bound.Strength] + " or more"
 }
 
-// explainSearches is how many areas and sums local search may search for the stops that it tells, some tens of
-// milliseconds. Few empty squares do not bound them: moves free the squares that queens leave.
-const explainSearches = 4096
-
 // trace records the steps of a judge. A nil trace records nothing.
 type trace struct {
 	p       amazons.Position
 	colour  amazons.Colour // of the side at work
+	stops   int            // Settings.Stops
 	both    []AreaBounds
 	sides   [2]attempt // by who was at work: the side to move, the other
 	at      int
@@ -265,7 +263,7 @@ func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 	var p area.Partition
 	searched := 0
 	solver := endgame.Solver{Stop: func() error {
-		if searched++; searched > explainSearches {
+		if searched++; t.stops > 0 && searched > t.stops {
 			return endgame.ErrLarge
 		}
 		return nil
@@ -318,7 +316,7 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 	e := Explanation{Position: p}
 	e.Verdict, _ = j.Evaluate(s)
 	k := j.Clone()
-	t := &trace{p: p, colour: p.ToMove}
+	t := &trace{p: p, colour: p.ToMove, stops: j.set.Stops}
 	k.trace = t
 	own, opp := amazons.Flood(s.Own, s.Empty), amazons.Flood(s.Opp, s.Empty)
 	if own|opp == 0 {

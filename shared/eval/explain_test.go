@@ -239,14 +239,16 @@ func TestExplanationForms(t *testing.T) {
 	}
 }
 
-// TestExplainedCrowd explains a position whose few empty squares many queens stand around. Their values
-// alone would take seconds, so the explanation goes without them.
+// TestExplainedCrowd explains a position whose few empty squares many queens stand around. Their stops take
+// seconds, so with a limit the explanation goes without them.
 func TestExplainedCrowd(t *testing.T) {
 	p, err := amazons.ParsePosition(".WB.WW/W.BW.W/xB.xB. w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := eval.NewJudge(nil, eval.FullSettings()).Explain(p)
+	set := eval.FullSettings()
+	set.Stops = 1000
+	e := eval.NewJudge(nil, set).Explain(p)
 	if e.Verdict != eval.Won || e.Rule != "local search" || e.Searched != nil {
 		t.Errorf("%v by %q, sum %v", e.Verdict, e.Rule, e.Searched)
 	}

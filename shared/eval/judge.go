@@ -26,6 +26,9 @@ type Settings struct {
 	// GuardedSearch is the number of squares that the other side can use up to which the contested
 	// areas of a side with territories are played out. 0: never.
 	GuardedSearch int
+	// Stops is the number of areas and sums that Explain may search, to tell the stops of the areas that
+	// were played out. 0: as many as it takes. A million take a minute or two.
+	Stops int
 }
 
 // DefaultSettings returns the settings with every rule that pays in a search.
