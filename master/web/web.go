@@ -165,9 +165,11 @@ func known(host string, names []string) bool {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]."))
-	address, err := netip.ParseAddr(host)
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.Zone() == "" // browsers send none
+	}
 	private := func(domain string) bool { return strings.HasSuffix(host, domain) }
-	return err == nil && address.Zone() == "" || !strings.Contains(host, ".") || slices.Contains(names, host) ||
+	return !strings.Contains(host, ".") || slices.Contains(names, host) ||
 		slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".svc"}, private)
 }
 

@@ -63,8 +63,10 @@ Black is positive.
 AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for
 empty squares, such as "..W/.../..B". Several areas in one text are valued as their
 sum, and texts joined by "+" as well. Texts joined by "+", and sums of more than 14 empty
-squares, are played: they have a mean, bounds and winners only. With -, standard input has
-one area a line, each answered with one line (of JSON with --json).`,
+squares, are played: they have a mean, bounds and winners only. An area of more than 14
+empty squares, or one from which more than a million others follow, is too large (exit
+code 3). With -, standard input has one area a line, each answered with one line (of JSON
+with --json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			var searched atomic.Uint64
@@ -145,7 +147,7 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return cli.Usagef("the line after area %d is longer than %d bytes", all, bufio.MaxScanTokenSize)
 	} else if err != nil {
-		return fmt.Errorf("read areas: %w", err)
+		return cli.Usagef("read standard input: %w", err)
 	}
 	if ctx.Err() != nil {
 		return interrupted(ctx.Err())
