@@ -24,19 +24,25 @@ type pending struct {
 func (p *pending) unwritten() bool { return len(p.persist)+len(p.hints) > 0 }
 
 // effect waits for the commit before which it must not be carried out.
-type effect struct {
-	of    *campaign // whose tree has it; nil: it tells a worker that what it sent is durable
-	carry func()
+type effect interface{ carry(*Loop) }
+
+// acknowledge tells a worker that what it sent is durable.
+type acknowledge struct {
+	to *Session
+	Ack
 }
 
-// later has an effect of the tree of a campaign carried out once its step is durable.
-func (l *Loop) later(c *campaign, e tree.Effect) {
-	l.pending.after = append(l.pending.after, effect{c, func() { l.carry(c, e) }})
+func (a acknowledge) carry(l *Loop) { l.send(a.to, a.Ack) }
+
+// consequence is an effect of the tree of a campaign whose step is durable.
+type consequence struct {
+	of *campaign
+	tree.Effect
 }
 
-// carry carries out an effect of the tree of a campaign.
-func (l *Loop) carry(c *campaign, effect tree.Effect) {
-	switch e := effect.(type) {
+func (e consequence) carry(l *Loop) {
+	c := e.of
+	switch e := e.Effect.(type) {
 	case tree.Grant:
 		l.cfg.Metrics.granted.WithLabelValues(c.Name).Inc()
 		if s := l.crew.byName[e.Worker]; s != nil {
@@ -87,8 +93,8 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 	p := &l.pending
 	var waits []schedule.Effect
 	old := false
-	for _, of := range all {
-		switch e := of.Effect.(type) {
+	for _, effect := range all {
+		switch e := effect.Effect.(type) {
 		case tree.Persist:
 			p.persist = append(p.persist, e)
 			for _, g := range l.gatherings {
@@ -107,20 +113,20 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 		case tree.Checked:
 			l.checked(e)
 		default:
-			waits = append(waits, of)
+			waits = append(waits, effect)
 		}
 	}
 	if serial != 0 {
 		why := trust.Clip(strings.Join(refused, "; "), trust.MaxWhy)
-		p.after = append(p.after, effect{carry: func() { l.send(s, Ack{Serial: serial, Refused: why, OldLease: old}) }})
+		p.after = append(p.after, acknowledge{s, Ack{Serial: serial, Refused: why, OldLease: old}})
 	}
-	for _, e := range waits {
-		c := l.numbered(e.Campaign)
+	for _, effect := range waits {
+		c := l.numbered(effect.Campaign)
 		if c == nil {
 			continue
 		}
-		l.later(c, e.Effect)
-		if e, ok := e.Effect.(tree.Contradiction); ok {
+		p.after = append(p.after, consequence{c, effect.Effect})
+		if e, ok := effect.Effect.(tree.Contradiction); ok {
 			l.stopReleased(c.Pool, e)
 		}
 	}
@@ -144,7 +150,7 @@ func (l *Loop) flush() error {
 	after := p.after
 	p.after = nil
 	for _, e := range after {
-		e.carry()
+		e.carry(l)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (l *Loop) stopReleased(pool uint32, e tree.Contradiction) {
 		if c.Pool == pool && c.Tree == nil && c.stopped == nil {
 			l.pending.persist = append(l.pending.persist, tree.Persist{Campaign: c.Number, Spent: c.rest.Spent,
 				Contradiction: &e})
-			l.later(c, e)
+			l.pending.after = append(l.pending.after, consequence{c, e})
 		}
 	}
 }

@@ -316,7 +316,10 @@ func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
 
 // regrow makes the tree of a campaign anew from what the store holds.
 func (l *Loop) regrow(c *campaign) {
-	l.pending.after = slices.DeleteFunc(l.pending.after, func(e effect) bool { return e.of == c })
+	l.pending.after = slices.DeleteFunc(l.pending.after, func(e effect) bool {
+		of, ok := e.(consequence)
+		return ok && of.of == c
+	})
 	l.plan.Remove(c.Number)
 	grown, err := l.cfg.Campaigns.Grow(c.Number)
 	if err != nil {
