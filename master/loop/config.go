@@ -103,6 +103,8 @@ type Store interface {
 	CertificateFor(campaign uint32, id [32]byte) (io.ReaderAt, int64, error)
 	// HasCertificate reports whether Certificate would return one.
 	HasCertificate(campaign uint32, id [32]byte) bool
+	// Holds reports whether facts of a campaign may name a certificate: there is a record of it.
+	Holds(campaign uint32, id [32]byte) bool
 	// Certificates returns how many there are, and their bytes in all.
 	Certificates() (count int, bytes int64)
 	// Quarantines returns all quarantines; Quarantine keeps one durably, and Release takes it away.

@@ -104,7 +104,7 @@ func (l *Loop) takeEvent(e *Event) {
 	if c != nil && c.Tree == nil {
 		e.Refused = append(e.Refused, "campaign "+c.Name+" is over")
 	}
-	l.stepFor(e.Session, e.Serial, number, l.founded(e.Tree), e.Refused)
+	l.stepFor(e.Session, e.Serial, number, l.founded(number, e.Tree), e.Refused)
 	if c != nil {
 		l.keepHint(e, c)
 	}

@@ -34,7 +34,6 @@ type verification struct {
 	answers  checks.Answers
 	verified map[string][]proof.ID // by the name of who checked them, not in the store yet
 	disputed map[uint32]bool       // pools whose facts contradict each other
-	gone     map[proof.ID]bool     // parts that were taken back and did not come again
 	stale    bool                  // there may be checks to hand out: once for all messages of a turn
 	turn     chan struct{}         // one part at a time is checked by the master: each takes memory
 }
@@ -43,7 +42,6 @@ type verification struct {
 // machine has found that it holds.
 func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds bool) error {
 	return l.do(ctx, func() {
-		delete(l.verification.gone, p.ID)
 		c := l.numbered(p.Campaign)
 		if c == nil || c.Recheck == nil {
 			return
@@ -293,11 +291,7 @@ func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
 		count += len(keys)
 	}
 	l.cfg.Metrics.retractedFacts.Add(float64(count))
-	if v.gone == nil || len(v.gone) > maxGone {
-		v.gone = map[proof.ID]bool{}
-	}
 	for _, id := range all {
-		v.gone[id] = true
 		v.queue.Done(id)
 		for by, list := range v.verified {
 			v.verified[by] = slices.DeleteFunc(list, func(other proof.ID) bool { return other == id })
@@ -320,13 +314,10 @@ func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
 	of.taking, of.calm = false, now.Add(calmShare*now.Sub(began))
 }
 
-// maxGone is how many parts that were taken back are remembered, 50 bytes each.
-const maxGone = 1 << 20
-
-// founded returns an event without the parts that were taken back: they were in the store when the event was read, or
-// are still known from before. The tree refuses the facts that name them.
-func (l *Loop) founded(e tree.Event) tree.Event {
-	gone := func(id proof.ID) bool { return l.verification.gone[id] }
+// founded returns an event of a campaign without the parts that the store holds no more: they were taken back, or
+// collected, after the event or their claims were read. The tree refuses the facts that name them.
+func (l *Loop) founded(campaign uint32, e tree.Event) tree.Event {
+	gone := func(id proof.ID) bool { return !l.store.Holds(campaign, id) }
 	switch ev := e.(type) {
 	case tree.Result:
 		ev.Certificates = slices.DeleteFunc(ev.Certificates, gone)

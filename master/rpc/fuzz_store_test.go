@@ -142,6 +142,8 @@ func (s *rigStore) Certificate(n uint32, id [32]byte) ([]byte, error) {
 	return s.factsOf(n).Certificate(n, id)
 }
 
+func (s *rigStore) Holds(n uint32, id [32]byte) bool { return s.factsOf(n).Holds(n, id) }
+
 func (s *rigStore) HasCertificate(n uint32, id [32]byte) bool {
 	return s.factsOf(n).HasCertificate(n, id)
 }

@@ -239,6 +239,8 @@ func (s *memory) Certificate(_ uint32, id [32]byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %x", store.ErrNoCertificate, id)
 }
 
+func (s *memory) Holds(campaign uint32, id [32]byte) bool { return s.HasCertificate(campaign, id) }
+
 func (s *memory) HasCertificate(_ uint32, id [32]byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -324,4 +325,28 @@ func TestNothingIsSaid(t *testing.T) {
 			t.Errorf("both took %v", took)
 		}
 	})
+}
+
+// TestFactOfRemovedPart: the claims of a part stay known after it was taken back or collected. A fact that names it
+// then is refused, and the campaign goes on.
+func TestFactOfRemovedPart(t *testing.T) {
+	s := newMemory()
+	b := start(t, s, func(*settings) {})
+	defer b.kill()
+	w := b.worker("w")
+	l := w.lease()
+	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	delete(s.certificates, id)
+	s.mu.Unlock()
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
+	if a := w.ack(1); !strings.Contains(a.GetRefused(), "not among those that were received") {
+		t.Errorf("refused with %q", a.GetRefused())
+	}
+	if facts := s.snapshot().Facts; len(facts) > 0 || b.view().State != loop.StateRunning {
+		t.Errorf("facts %v, the campaign is %s", facts, b.view().State)
+	}
 }

@@ -318,19 +318,27 @@ func (s *Store) eachCertificate(f func(proof.ID, record.Certificate)) error {
 	})
 }
 
+// Holds reports whether facts of a campaign may name a certificate: there is a record of it. It looks at no part.
+func (s *Store) Holds(campaign uint32, id [32]byte) bool {
+	_, ok := s.heldFor(campaign, id)
+	return ok
+}
+
+// heldFor returns the record of a certificate for the facts of a campaign, if there is one.
+func (s *Store) heldFor(campaign uint32, id proof.ID) (c record.Certificate, ok bool) {
+	about, err := s.campaign(campaign)
+	if err == nil {
+		c, ok, err = s.certificate(id)
+	}
+	return c, err == nil && ok && c.Pool == about.Pool
+}
+
 // HasCertificate reports whether the store has a whole certificate for the facts of a campaign. The
 // first time it reads it.
 func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
-	about, err := s.campaign(campaign)
-	if err != nil {
-		return false
-	}
-	c, ok, err := s.certificate(id)
-	if err != nil || !ok || c.Pool != about.Pool {
-		return false
-	}
-	if c.Dropped {
-		return true
+	c, ok := s.heldFor(campaign, id)
+	if !ok || c.Dropped {
+		return ok
 	}
 	if s.Bucket() != nil { // whose parts those who verify them read
 		size, there, err := s.evidence.Has(id)
