@@ -180,8 +180,14 @@ func TestImportTakesParts(t *testing.T) {
 			break
 		}
 	}
-	if r := importing(); r.Parts > len(m.Parts)-2 || r.Refused < 2 {
+	r := importing()
+	if r.Parts > len(m.Parts)-2 || r.Refused < 2 {
 		t.Errorf("%+v", r)
+	}
+	for _, want := range []string{"x.proof: ", ": it cites what no other part here proves"} {
+		if len(r.RefusedFiles) != r.Refused || !strings.Contains(strings.Join(r.RefusedFiles, "\n"), want) {
+			t.Errorf("%q are named, not %q", r.RefusedFiles, want)
+		}
 	}
 	taken := filepath.Join(t.TempDir(), "taken.db")
 	if err := os.WriteFile(taken, []byte("x"), 0o600); err != nil {

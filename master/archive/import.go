@@ -34,16 +34,28 @@ type Imported struct {
 	Parts       int    `json:"parts"`   // taken into the store; nobody has checked them yet
 	Refused     int    `json:"refused"` // files of the folder that are no part, or cite what no part at hand proves
 	Guiding     int    `json:"guiding"` // claims without a part: they steer the search and prove nothing
+
+	RefusedFiles []string `json:"refused_files,omitempty"` // the first 20 of them, each with the reason
 }
 
 // String returns the report in a few lines for people.
 func (r Imported) String() string {
-	return fmt.Sprintf("store          %s: %s, %s, %d nodes searched before\n"+
+	text := fmt.Sprintf("store          %s: %s, %s, %d nodes searched before\n"+
 		"facts          %d, by %s to be checked; %s refused\n"+
 		"claims         %d of %d without a part: to guide the search, and to be proved again\n",
 		r.Store, r.Board, cli.Counted(r.Tree, "tree position"), r.Nodes, r.Facts, cli.Counted(r.Parts, "part"),
 		cli.Counted(r.Refused, "file"), r.Guiding, r.Claims)
+	for _, file := range r.RefusedFiles {
+		text += "refused        " + file + "\n"
+	}
+	if more := r.Refused - len(r.RefusedFiles); more > 0 {
+		text += fmt.Sprintf("refused        and %d more\n", more)
+	}
+	return text
 }
+
+// maxRefusedFiles is how many refused files a report names.
+const maxRefusedFiles = 20
 
 // batch is how many records Import commits at once.
 const batch = 10_000
@@ -115,7 +127,8 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 		}
 	}
 	r = Imported{MessageType: "import", Store: storeFile, Board: a.Campaign.Board, Nodes: a.Nodes,
-		Claims: len(a.Claims), Facts: len(facts), Parts: len(l.taken), Refused: l.refused}
+		Claims: len(a.Claims), Facts: len(facts), Parts: len(l.taken), Refused: l.refused,
+		RefusedFiles: l.files}
 	records, guiding := guided(root, a, proved)
 	r.Tree, r.Guiding = len(records), guiding
 	// Facts go in before the tree: a tree position that a fact decides is then decided from the
@@ -189,6 +202,15 @@ type library struct {
 	rulesOnly bool
 	taken     []found // those that cite come after those that they cite
 	refused   int
+	files     []string // the first that were refused, with the reasons
+}
+
+// refuse counts a file that is not taken.
+func (l *library) refuse(path, reason string) {
+	l.refused++
+	if len(l.files) < maxRefusedFiles {
+		l.files = append(l.files, path+": "+reason)
+	}
 }
 
 // found is a part in the folder.
@@ -211,15 +233,10 @@ func (l *library) read(ctx context.Context, folder string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var p found
-		ok := d.Type().IsRegular() || d.Type()&fs.ModeSymlink != 0 // a pipe would be waited for
-		if ok {
-			p, ok = l.open(path)
-		}
-		if ok {
-			all = append(all, p)
+		if p, err := l.open(path); err != nil {
+			l.refuse(path, err.Error())
 		} else {
-			l.refused++
+			all = append(all, p)
 		}
 		return nil
 	})
@@ -238,7 +255,7 @@ func (l *library) read(ctx context.Context, folder string) error {
 		}
 		// A citation is a position with its verdict, so a part with the other verdict does not serve.
 		if slices.ContainsFunc(p.cited, func(q proof.Citation) bool { return !proved[q] }) {
-			l.refused++
+			l.refuse(p.path, "it cites what no other part here proves")
 			continue
 		}
 		met[p.id] = true
@@ -251,15 +268,23 @@ func (l *library) read(ctx context.Context, folder string) error {
 	return nil
 }
 
-// open reads a part, and reports whether it is one of the board. The checker looks closer later.
-func (l *library) open(path string) (p found, ok bool) {
+// open reads a part. The error says why it is none for this campaign. The checker looks closer later.
+func (l *library) open(path string) (p found, err error) {
 	data, err := disk.ReadFile(path)
-	if err != nil || proof.Intact(data) != nil {
-		return p, false
+	if err != nil {
+		return p, err
+	}
+	if err := proof.Intact(data); err != nil {
+		return p, err
 	}
 	info, cited, err := proof.ReadCited(bytes.NewReader(data), int64(len(data)))
-	if err != nil || info.Board != l.board || l.rulesOnly && info.Leaves != eval.MoveLeaves {
-		return p, false
+	switch {
+	case err != nil:
+		return p, err
+	case info.Board != l.board:
+		return p, fmt.Errorf("a part of the board %s", info.Board)
+	case l.rulesOnly && info.Leaves != eval.MoveLeaves:
+		return p, errors.New("it rests on more than the rules of the game, which is all that this campaign allows")
 	}
 	p = found{path: path, id: proof.IDOf(data), size: int64(len(data)), cited: cited}
 	for _, r := range info.Roots {
@@ -267,7 +292,7 @@ func (l *library) open(path string) (p found, ok bool) {
 		p.roots = append(p.roots, q)
 		p.arrows = max(p.arrows, proof.Arrows(q.Key))
 	}
-	return p, true
+	return p, nil
 }
 
 // put copies a part into a store, which reads it whole and compares its SHA-256.
