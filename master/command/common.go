@@ -19,6 +19,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -30,6 +31,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -312,6 +314,15 @@ func atLeast(n uint64, more bool) string {
 		return fmt.Sprintf("%d or more", n)
 	}
 	return fmt.Sprint(n)
+}
+
+// showTime says what is done and since when, until hide is called: for work that does not count its steps. hide may be
+// called again, and has to be called before anything is printed.
+func showTime(ctx context.Context, c *cobra.Command, what string) (hide func()) {
+	began := time.Now()
+	return cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
+		return fmt.Sprintf("%s: %.0f s", what, time.Since(began).Seconds())
+	})
 }
 
 // copyError gives errors of the commands that make files their kind.

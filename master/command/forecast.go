@@ -32,8 +32,9 @@ func forecastCommand() *cobra.Command {
 			return err
 		}
 		o.TableBytes = table.Bytes
+		hide := showTime(ctx, c, "searching along random lines")
 		r, err := forecast.Run(ctx, q.root, q.firstMoves, o)
-		if errors.Is(err, forecast.ErrNodes) {
+		if hide(); errors.Is(err, forecast.ErrNodes) {
 			return cli.Usagef("%w; give more with --nodes", err)
 		} else if err != nil {
 			return err

@@ -23,8 +23,9 @@ func importCommand() *cobra.Command {
 		if storeFile == "" {
 			return cli.Usagef("give the new store with --store FILE")
 		}
+		hide := showTime(ctx, c, "importing")
 		r, err := archive.Import(ctx, args[0], storeFile, parts)
-		if err != nil {
+		if hide(); err != nil {
 			return copyError(err)
 		}
 		return cli.Answer(c, *asJSON, r, r.String())

@@ -37,11 +37,12 @@ func proofPackCommand() *cobra.Command {
 			if err := untaken(args[1]); err != nil {
 				return err
 			}
+			hide := showTime(ctx, c, "packing")
 			cert, err := proof.Pack(ctx, args[0], limit)
 			if err == nil {
 				err = proof.WriteFile(args[1], cert)
 			}
-			if err != nil {
+			if hide(); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: %d positions in one file\n", args[1], cert.Set.Len())
@@ -65,12 +66,14 @@ func proofSplitCommand() *cobra.Command {
 			if err := untaken(args[1]); err != nil {
 				return err
 			}
+			hide := showTime(ctx, c, "splitting")
+			defer hide()
 			cert, err := proof.ReadFile(args[0])
 			if err != nil {
 				return err
 			}
 			m, err := proof.WriteParts(ctx, args[1], cert, positions)
-			if err != nil {
+			if hide(); err != nil {
 				return err
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", args[1], cli.Counted(len(m.Parts), "part"),
@@ -165,12 +168,16 @@ func proofShowCommand() *cobra.Command {
 		Example: `  master proof show 5x5.proof B1-B3xD3
   master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5`,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+			hide := showTime(ctx, c, "reading the proof")
+			defer hide()
 			cert, _, p, last, err := source.read(ctx, c, args)
 			if err != nil {
 				return err
 			}
 			d := document.OfProof(&cert, p, count)
-			return view.show(c, p, last, d, proofReport(&cert, p, last, d, view.top))
+			report := proofReport(&cert, p, last, d, view.top)
+			hide()
+			return view.show(c, p, last, d, report)
 		}),
 	}
 	source.add(c)
@@ -253,12 +260,14 @@ func proofExportCommand() *cobra.Command {
 			if !c.Flags().Changed("positions") {
 				positions = standard
 			}
+			hide := showTime(ctx, c, "reading the proof")
+			defer hide()
 			cert, from, p, _, err := source.read(ctx, c, args)
 			if err != nil {
 				return err
 			}
 			g, err := export.New(ctx, &cert, p, export.Limits{Depth: depth, Positions: positions})
-			if ctx.Err() != nil {
+			if hide(); ctx.Err() != nil {
 				return ctx.Err()
 			} else if err != nil {
 				return cli.Usagef("%w", err)

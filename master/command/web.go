@@ -42,6 +42,8 @@ func webExportCommand() *cobra.Command {
 				from string
 				err  error
 			)
+			hide := showTime(ctx, c, "writing the site")
+			defer hide()
 			switch {
 			case len(args) == 2 && storeGiven(c):
 				err = cli.Usagef("give a certificate, a proof in parts, or --store FILE, one of them")
@@ -62,6 +64,7 @@ func webExportCommand() *cobra.Command {
 				site.Checker = os.DirFS(wasm)
 			}
 			about, err := web.Export(ctx, args[0], site)
+			hide()
 			switch {
 			case errors.Is(err, web.ErrNoChecker):
 				return cli.Usagef("%w: make it with scripts/wasm FOLDER and give --wasm FOLDER", err)
