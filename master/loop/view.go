@@ -95,7 +95,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	case l.draining != nil:
 		v.State, v.Why = StateDraining, l.draining.Error()+"; leases are cancelled"
 	case l.paused:
-		v.State, v.Why = StatePaused, "an operator paused the campaign"
+		v.State, v.Why = StatePaused, "an operator paused all campaigns"
 	case c.Paused:
 		v.State, v.Why = StatePaused, "an operator paused this campaign"
 	case v.Connected == 0:
