@@ -102,7 +102,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 		fmt.Fprintf(&s, "now            %s\n", strings.TrimSuffix(phase+", "+detail, ", "))
 	}
 	if text := movesSettled(r.GetFirstMoves()); text != "" && r.GetWinner() == "" {
-		fmt.Fprintf(&s, "first moves    %s\n", text)
+		fmt.Fprintf(&s, "first moves    %s\n", strings.TrimPrefix(text, "first moves "))
 	}
 	if e := r.GetEvidence(); e > 0 {
 		fmt.Fprintf(&s, "evidence       %.0f %% of the nodes in running leases are below decided positions\n", 100*e)
