@@ -117,7 +117,7 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 	} else {
 		from, args = args[0], args[1:]
 		if isStore(from) {
-			return cert, from, p, nil, cli.Usagef("%s is a store: write --store %[1]s", from)
+			return cert, from, p, nil, cli.Usagef("%s is a store: write --store %s", from, cli.Quoted(from))
 		}
 		if cert, err = proof.ReadWhole(ctx, from, proof.OneFilePositions); err != nil {
 			return cert, from, p, nil, err

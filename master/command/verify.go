@@ -80,9 +80,9 @@ func verifyCommand() *cobra.Command {
 			program := cli.Program("master")
 			switch {
 			case len(args) == 1 && isStore(args[0]):
-				return cli.Usagef("%s is a store: write %s verify --store %[1]s", args[0], program)
+				return cli.Usagef("%s is a store: write %s verify --store %s", args[0], program, cli.Quoted(args[0]))
 			case len(args) == 0 && isProof(storeFile):
-				return cli.Usagef("%s is a certificate: write %s verify %[1]s", storeFile, program)
+				return cli.Usagef("%s is a certificate: write %s verify %s", storeFile, program, cli.Quoted(storeFile))
 			case len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "":
 				return cli.Usagef("give a certificate or --store FILE, one of them")
 			}

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +32,22 @@ func typed(name string) string {
 		return "go run ./" + name
 	}
 	return folder + Program(name)
+}
+
+// Quoted returns the name of a file as a shell takes it for that file: in quotes where it has other signs than those
+// of most names, and never as a flag.
+func Quoted(file string) string {
+	if strings.HasPrefix(file, "-") {
+		file = "./" + file
+	}
+	odd := func(c rune) bool {
+		return c < utf8.RuneSelf && !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
+			!strings.ContainsRune("/._-+=:,@%", c)
+	}
+	if file != "" && !strings.ContainsFunc(file, odd) {
+		return file
+	}
+	return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 }
 
 // installedPrefix begins the names of our programs where they are installed beside others.

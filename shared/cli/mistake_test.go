@@ -18,3 +18,15 @@ func TestTyped(t *testing.T) {
 		}
 	}
 }
+
+// TestQuoted: the name of a file is printed as a shell takes it.
+func TestQuoted(t *testing.T) {
+	for file, want := range map[string]string{
+		"/a/5x5.proof": "/a/5x5.proof", "á.proof": "á.proof", "a b": "'a b'", "-a": "./-a", "it's": `'it'\''s'`,
+		"a\nb": "'a\nb'", "": "''", "$x": "'$x'",
+	} {
+		if got := Quoted(file); got != want {
+			t.Errorf("%q: %s, want %s", file, got, want)
+		}
+	}
+}

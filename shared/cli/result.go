@@ -154,7 +154,7 @@ func (r SolveResult) String() string {
 		}
 		fmt.Fprintf(&s, "verified       %s\n", verified)
 		if c.File != "" {
-			fmt.Fprintf(&s, "check it       %s verify %s\n", typed("master"), nearby(c.File))
+			fmt.Fprintf(&s, "check it       %s verify %s\n", typed("master"), Quoted(nearby(c.File)))
 		}
 	}
 	if r.Store != "" {
