@@ -46,10 +46,14 @@ its territory; everything else belongs to the other side, but for safe moves. Wi
 					}
 				}
 				if dir != "" {
-					db, _, err = endgame.OpenDir(dir)
+					var skipped []error
+					db, skipped, err = endgame.OpenDir(dir)
 					// A folder that the user named must have a database. The default one may be empty or
 					// absent.
-					if err != nil && (given || !errors.Is(err, endgame.ErrNone)) {
+					switch {
+					case err != nil && given && len(skipped) > 0:
+						return skipped[0]
+					case err != nil && (given || !errors.Is(err, endgame.ErrNone)):
 						return err
 					}
 				}

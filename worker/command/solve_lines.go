@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -93,7 +92,7 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(make([]byte, 0, maxLine), maxLine)
 	for scanner.Scan() {
-		next := line{strings.TrimSpace(scanner.Text()), make(chan lineAnswer, 1)}
+		next := line{lineText(scanner.Text()), make(chan lineAnswer, 1)}
 		if next.text == "" {
 			continue
 		}

@@ -119,7 +119,7 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	scan := bufio.NewScanner(in)
 	all, bad := 0, 0
 	for scan.Scan() && ctx.Err() == nil {
-		text := strings.TrimSpace(scan.Text())
+		text := lineText(scan.Text())
 		if text == "" {
 			continue
 		}
