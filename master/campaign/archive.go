@@ -155,8 +155,8 @@ func unproved(ctx context.Context, file string, about store.Campaign, facts []pr
 	old, err := archive.Read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	} else if err == nil {
-		err = about.Same(old.Campaign)
+	} else if err == nil && about.Same(old.Campaign) != nil {
+		err = errors.New("it is one of another question")
 	}
 	if err != nil {
 		return nil, cli.Usagef("%s is there and is no archive of this campaign (%v): move it, or give another name",

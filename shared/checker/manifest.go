@@ -13,7 +13,6 @@ import (
 	"io"
 	"math/bits"
 	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -93,7 +92,7 @@ func openFile(path string, limit int64) (f *file, size int64, err error) {
 		f.ReaderAt = bytes.NewReader(data)
 		return f, int64(len(data)), err
 	case !info.Mode().IsRegular():
-		return nil, 0, fmt.Errorf("%s: %w: it is not a regular file", filepath.Base(path), ErrNotCertificate)
+		return nil, 0, fmt.Errorf("%s: %w: it is not a regular file", path, ErrNotCertificate)
 	case path != "-":
 		if in, err = os.Open(path); err != nil {
 			return nil, 0, err
