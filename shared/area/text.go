@@ -25,7 +25,7 @@ func Parse(text string) (black, white, empty Set, err error) {
 	switch {
 	case strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune("WwBbXx./12345678 \t\n", c) }),
 		len(strings.Fields(text)) > 1:
-		err = errors.New("squares are W, B, x, . and 1 to 8, and no side to move follows")
+		err = errors.New("squares are W, B, x, . and 1 to 8, and an area has no side to move")
 	case err == nil && p.Burnt == p.Board.Mask():
 		err = errors.New("no square that is not burnt")
 	}
