@@ -6,7 +6,8 @@
     which it has a safe move. [hold] is the counting lemma and the sum of areas in one: P wins if
     the plods of the plan and two for each safe area are at least the empty squares of R.
 
-    FORMAT> Every move of O burns one square of O's region, and as long as P only plods, that region never
+    FORMAT> O's region is `C` and the squares of O's queens. Every move of O burns one square of O's region,
+    FORMAT> O's queens always take up as many of its squares, and as long as P only plods, that region never
     FORMAT> grows, so O has at most N moves left.
 
     FORMAT> P promises that each queen next to `C` shoots back at the square it came from with
