@@ -497,7 +497,9 @@ func (r *blockReader) decode(last int) ([]entry, error) {
 func oneFrame(p []byte) error {
 	bad := fmt.Errorf("%w: its stored data is not exactly one zstd frame", ErrBlock)
 	var h zstd.Header
-	if err := h.Decode(p); err != nil || h.Skippable || h.DictionaryID != 0 {
+	// The decoder takes the largest content size, 2^64-1, for none at all. Any other that is wrong it refuses.
+	if err := h.Decode(p); err != nil || h.Skippable || h.DictionaryID != 0 ||
+		h.HasFCS && h.FrameContentSize > maxBlockRaw {
 		return bad
 	}
 	for i := h.HeaderSize; ; {
