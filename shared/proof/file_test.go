@@ -330,6 +330,17 @@ func TestReadBlocks(t *testing.T) {
 		f(&c)
 		return c
 	}
+	// a frame with the rest of its header, some empty blocks, and one block of raw data
+	frame := func(header []byte, empty int, raw []byte) []byte {
+		out := append([]byte{0x28, 0xb5, 0x2f, 0xfd}, header...)
+		out = append(out, make([]byte, 3*empty)...)
+		return append(append(out, byte(len(raw)<<3|1), byte(len(raw)>>5), 0), raw...)
+	}
+	if _, err := read(file(columns(entries), func(raw []byte) []byte {
+		return frame([]byte{0, 0}, 1<<20, raw)
+	})); err != nil {
+		t.Fatalf("a good file with empty blocks: %v", err)
+	}
 	empty := enc.EncodeAll(nil, nil)
 	for _, c := range []struct {
 		name   string
@@ -360,6 +371,12 @@ func TestReadBlocks(t *testing.T) {
 		{"more than announced", columns(entries), func(raw []byte) []byte { return plain(append(raw, 1)) }},
 		{"much more than announced", columns(entries), func(raw []byte) []byte { return plain(make([]byte, 1<<24)) }},
 		{"less than announced", columns(entries), func(raw []byte) []byte { return plain(raw[1:]) }},
+		{"content size 2^64-1", columns(entries), func(raw []byte) []byte {
+			return frame(append([]byte{3 << 6, 0}, bytes.Repeat([]byte{0xff}, 8)...), 0, raw)
+		}},
+		{"too much stored data", columns(entries), func(raw []byte) []byte {
+			return frame([]byte{0, 0}, (4<<20+64<<10)/3, raw)
+		}},
 	} {
 		if _, err := read(file(c.c, c.stored)); !errors.Is(err, proof.ErrCorrupt) {
 			t.Errorf("%s: %v", c.name, err)

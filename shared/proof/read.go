@@ -594,7 +594,8 @@ func frameLen(p []byte) (int, error) {
 	if err := h.Decode(p); err != nil {
 		return 0, err
 	}
-	if h.Skippable {
+	// The decompressor takes the largest content size, 2^64-1, for none at all. Any other that is wrong it refuses.
+	if h.Skippable || h.HasFCS && h.FrameContentSize > maxRaw {
 		return 0, errFrame
 	}
 	n := h.HeaderSize

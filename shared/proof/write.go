@@ -36,7 +36,7 @@ const (
 	blockHeader = 12
 	maxBlock    = 1 << 16 // entries
 	maxRaw      = 4 << 20 // bytes
-	maxStored   = 2 * maxRaw
+	maxStored   = maxRaw + 64<<10
 	moveBytes   = 3
 	claimBytes  = 1
 )
