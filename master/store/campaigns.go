@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -31,16 +30,7 @@ const (
 
 // readCampaigns reads the campaigns in a transaction.
 func readCampaigns(tx *bbolt.Tx) ([]Campaign, error) {
-	return record.CampaignsIn(func(yield func(string, []byte) error) error {
-		cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
-		for k, v := cursor.Seek([]byte(record.KeyCampaign)); bytes.HasPrefix(k, []byte(record.KeyCampaign)); k,
-			v = cursor.Next() {
-			if err := yield(string(k), v); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return record.CampaignsIn(withPrefix(tx, record.KeyCampaign))
 }
 
 // Campaigns returns all campaigns, by number.
@@ -103,52 +93,69 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 	if _, err := c.Check(); err != nil {
 		return Campaign{}, fmt.Errorf("add campaign: %w", err)
 	}
+	c, err := s.putCampaign(&request{records: 2, bytes: 4 * pageSize}, func(all []Campaign) (Campaign, error) {
+		if len(all) >= s.options.MaxCampaigns {
+			return c, fmt.Errorf("%w: it has %d campaigns, and more are not allowed; raise the limit, or use "+
+				"another store", ErrTooLarge, len(all))
+		}
+		c.Number = uint32(len(all) + 1)
+		c.Pool = c.Number
+		for _, o := range all {
+			if o.Same(c) == nil && o.Ended {
+				return c, fmt.Errorf("%w: %s asked the same question and was given up; use another store", ErrTaken,
+					o.Name)
+			} else if o.Same(c) == nil {
+				return c, fmt.Errorf("%w: %s asks the same question", ErrTaken, o.Name)
+			}
+			if o.Kin(c) && c.Pool == c.Number {
+				c.Pool = o.Pool
+			}
+		}
+		if c.Name == "" {
+			c.Name = FreeName(all, c.Board)
+		} else if named(all, c.Name) {
+			return c, fmt.Errorf("%w: %s; give another name", ErrTaken, c.Name)
+		}
+		return c, nil
+	})
+	return c, during("add campaign", err)
+}
+
+// putCampaign writes the campaign that choose makes of all campaigns: a new one, or a changed one of them. The request
+// says what that takes. The campaigns are those of the transaction, so that no other change comes in between.
+func (s *Store) putCampaign(r *request, choose func(all []Campaign) (Campaign, error)) (c Campaign, err error) {
 	var value []byte
 	var all []Campaign
-	err := s.do(&request{
-		records: 2,
-		bytes:   4 * pageSize,
-		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
-			if all, err = readCampaigns(tx); err != nil {
-				return err
-			}
-			if len(all) >= s.options.MaxCampaigns {
-				return fmt.Errorf("%w: it has %d campaigns, and more are not allowed; raise the limit, or use "+
-					"another store", ErrTooLarge, len(all))
-			}
-			c.Number = uint32(len(all) + 1)
-			c.Pool = c.Number
-			for _, o := range all {
-				if o.Same(c) == nil && o.Ended {
-					return fmt.Errorf("%w: %s asked the same question and was given up; use another store", ErrTaken,
-						o.Name)
-				} else if o.Same(c) == nil {
-					return fmt.Errorf("%w: %s asks the same question", ErrTaken, o.Name)
-				}
-				if o.Kin(c) && c.Pool == c.Number {
-					c.Pool = o.Pool
-				}
-			}
-			if c.Name == "" {
-				c.Name = FreeName(all, c.Board)
-			} else if named(all, c.Name) {
-				return fmt.Errorf("%w: %s; give another name", ErrTaken, c.Name)
-			}
+	r.check = func(tx *bbolt.Tx, _ *record.Counters) (err error) {
+		if all, err = readCampaigns(tx); err == nil {
+			c, err = choose(all)
+		}
+		if err == nil {
 			value, err = record.EncodeJSON(record.Of(record.KeyCampaign, c.Number), c)
-			return err
-		},
-		apply: func(tx *bbolt.Tx, n *record.Counters) error {
+		}
+		return err
+	}
+	r.apply = func(tx *bbolt.Tx, n *record.Counters) error {
+		if int(c.Number) <= len(all) {
+			all[c.Number-1] = c
+		} else {
 			for _, name := range c.Buckets() {
 				if _, err := tx.CreateBucket([]byte(name)); err != nil {
 					return err
 				}
 			}
 			n.More[c.Number] = &record.Tally{}
-			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.Of(record.KeyCampaign, c.Number)), value)
-		},
-		then: func() { s.setCampaigns(append(all, c)) },
-	})
-	return c, during("add campaign", err)
+			all = append(all, c)
+		}
+		return metaOf(tx).Put([]byte(record.Of(record.KeyCampaign, c.Number)), value)
+	}
+	r.then = func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.campaigns = all
+	}
+	err = s.do(r)
+	return c, err
 }
 
 // Change is a change of settings by an operator; nil leaves a setting as it is.
@@ -164,63 +171,36 @@ func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 	if _, err := s.campaign(number); err != nil {
 		return Campaign{}, fmt.Errorf("change campaign: %w", err)
 	}
-	var value []byte
-	var c Campaign
-	var all []Campaign
-	err := s.do(&request{
-		records: 1,
-		bytes:   pageSize,
-		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
-			if all, err = readCampaigns(tx); err != nil {
-				return err
+	c, err := s.putCampaign(&request{records: 1, bytes: pageSize}, func(all []Campaign) (Campaign, error) {
+		c := all[max(number, 1)-1]
+		if c.Ended && !change.End {
+			return c, fmt.Errorf("%w: %s was given up for good", ErrCampaign, c.Name)
+		}
+		if change.Priority != nil {
+			c.Priority = *change.Priority
+		}
+		if change.Share != nil {
+			if c.Share = *change.Share; c.Share == 0 {
+				return c, fmt.Errorf("%w: the share 0 is not from 1 to %d; pause the campaign instead", ErrCampaign,
+					MaxShare)
 			}
-			c = all[max(number, 1)-1]
-			if c.Ended && !change.End {
-				return fmt.Errorf("%w: %s was given up for good", ErrCampaign, c.Name)
-			}
-			if change.Priority != nil {
-				c.Priority = *change.Priority
-			}
-			if change.Share != nil {
-				if c.Share = *change.Share; c.Share == 0 {
-					return fmt.Errorf("%w: the share 0 is not from 1 to %d; pause the campaign instead", ErrCampaign,
-						MaxShare)
-				}
-			}
-			if change.Paused != nil {
-				c.Paused = *change.Paused
-			}
-			c.Ended = c.Ended || change.End
-			if _, err := c.Check(); err != nil {
-				return err
-			}
-			all[c.Number-1] = c
-			value, err = record.EncodeJSON(record.Of(record.KeyCampaign, c.Number), c)
-			return err
-		},
-		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
-			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.Of(record.KeyCampaign, c.Number)), value)
-		},
-		then: func() { s.setCampaigns(all) },
+		}
+		if change.Paused != nil {
+			c.Paused = *change.Paused
+		}
+		c.Ended = c.Ended || change.End
+		_, err := c.Check()
+		return c, err
 	})
 	return c, during("change campaign", err)
-}
-
-func (s *Store) setCampaigns(list []Campaign) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.campaigns = list
 }
 
 // Contradicted returns the contradiction that stopped a campaign, nil if there is none.
 func (s *Store) Contradicted(number uint32) (c *tree.Contradiction, err error) {
 	number = max(number, 1)
 	err = s.view(func(tx *bbolt.Tx) error {
-		if v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.Of(record.KeyContradiction, number))); v != nil {
-			c, err = record.DecodeContradiction(number, v)
-			return err
-		}
-		return nil
+		c, err = contradictionIn(tx, number)
+		return err
 	})
 	return c, during("read contradiction", err)
 }

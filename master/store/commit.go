@@ -210,10 +210,10 @@ func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
 // check judges a batch against what the store holds now, and writes nothing. It runs in the
 // transaction, after the batches before it were applied: so two callers with contradicting facts in
 // one transaction find each other out.
-func (b *batch) check(tx *bbolt.Tx, c *record.Counters) (err error) {
-	own := c.Of(b.about.Number)
-	if own == nil || c.Of(b.about.Pool) == nil {
-		return record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, b.about.Number)), "it is missing")
+func (b *batch) check(tx *bbolt.Tx, c *record.Counters) error {
+	own, _, err := talliesOf(c, b.about)
+	if err != nil {
+		return err
 	}
 	if b.epoch != 0 && b.epoch < own.Epoch {
 		return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.epoch, own.Epoch)
@@ -255,8 +255,7 @@ func (b *batch) apply(tx *bbolt.Tx, c *record.Counters) error {
 	own.Searched = max(own.Searched, b.searched)
 	own.Epoch = max(own.Epoch, b.epoch)
 	if b.contradiction != nil {
-		return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.Of(record.KeyContradiction, b.about.Number)),
-			b.contradiction)
+		return metaOf(tx).Put([]byte(record.Of(record.KeyContradiction, b.about.Number)), b.contradiction)
 	}
 	return nil
 }
@@ -332,7 +331,7 @@ func (s *Store) SetResult(campaign uint32, r Result) error {
 		records: 1,
 		bytes:   int64(len(value)),
 		check: func(tx *bbolt.Tx, _ *record.Counters) error {
-			v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(key))
+			v := metaOf(tx).Get([]byte(key))
 			if v == nil {
 				return nil
 			}
@@ -347,7 +346,7 @@ func (s *Store) SetResult(campaign uint32, r Result) error {
 			return nil
 		},
 		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
-			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(key), value)
+			return metaOf(tx).Put([]byte(key), value)
 		},
 	})
 	return during("set result", err)

@@ -79,7 +79,7 @@ func ReadInfo(file string) (Info, error) {
 		return Info{}, err
 	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
-		meta := tx.Bucket([]byte(record.BucketMeta))
+		meta := metaOf(tx)
 		i.Layout = report.LayoutOf(tx, s.db.Stats(), i.FileBytes, record.BucketsOf(s.Campaigns()))
 		i.Format, err = record.DecodeFormat(meta.Get([]byte(record.KeyFormat)))
 		return err

@@ -92,9 +92,8 @@ func decodeParty[R any](kind partyKind, party func(R) (trust.Party, error), key,
 func readParties[R any](s *Store, kind partyKind, party func(R) (trust.Party, error)) (list []R, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		for _, prefix := range kind.prefixes() {
-			cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
-			for k, v := cursor.Seek([]byte(prefix)); bytes.HasPrefix(k, []byte(prefix)); k, v = cursor.Next() {
-				r, err := decodeParty(kind, party, k, v)
+			for k, v := range withPrefix(tx, prefix) {
+				r, err := decodeParty(kind, party, []byte(k), v)
 				if err != nil {
 					return err
 				}
@@ -121,7 +120,7 @@ func (s *Store) Quarantine(q trust.Quarantine) error {
 	standing := kindStanding.key(q.Party)
 	err = s.do(&request{records: 2, bytes: int64(len(key) + len(value) + len(standing)),
 		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
-			meta := tx.Bucket([]byte(record.BucketMeta))
+			meta := metaOf(tx)
 			return errors.Join(meta.Delete(standing), meta.Put(key, value))
 		}})
 	return during("quarantine", err)
@@ -134,13 +133,13 @@ func (s *Store) Release(p trust.Party) error {
 	key, standing := kindQuarantine.key(p), kindStanding.key(p)
 	err := s.do(&request{records: 2, bytes: int64(len(key) + len(standing)),
 		check: func(tx *bbolt.Tx, _ *record.Counters) error {
-			if meta := tx.Bucket([]byte(record.BucketMeta)); meta.Get(key) == nil && meta.Get(standing) == nil {
+			if meta := metaOf(tx); meta.Get(key) == nil && meta.Get(standing) == nil {
 				return errNotThere
 			}
 			return nil
 		},
 		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
-			meta := tx.Bucket([]byte(record.BucketMeta))
+			meta := metaOf(tx)
 			return errors.Join(meta.Delete(key), meta.Delete(standing))
 		},
 	})
@@ -153,7 +152,7 @@ func (s *Store) Release(p trust.Party) error {
 // checkStanding verifies a record of meta: it decodes, and its party is not in quarantine.
 func checkStanding(tx *bbolt.Tx, key, value []byte) error {
 	st, err := decodeParty(kindStanding, partyOfStanding, key, value)
-	if err == nil && tx.Bucket([]byte(record.BucketMeta)).Get(kindQuarantine.key(st.Party)) != nil {
+	if err == nil && metaOf(tx).Get(kindQuarantine.key(st.Party)) != nil {
 		err = record.Corrupt(record.BucketMeta, key, "its party is in quarantine, and has a standing")
 	}
 	return err
@@ -186,7 +185,7 @@ func (s *Store) SetStandings(list []trust.Standing) error {
 		r.bytes += int64(len(keys[i]) + len(values[i]))
 	}
 	r.apply = func(tx *bbolt.Tx, _ *record.Counters) error {
-		meta := tx.Bucket([]byte(record.BucketMeta))
+		meta := metaOf(tx)
 		for i, st := range list {
 			var err error
 			switch {

@@ -156,8 +156,7 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (named map[uint32][]
 				}
 			}
 			for _, number := range stops {
-				if err := tx.Bucket([]byte(record.BucketMeta)).Delete(
-					[]byte(record.Of(record.KeyContradiction, number))); err != nil {
+				if err := metaOf(tx).Delete([]byte(record.Of(record.KeyContradiction, number))); err != nil {
 					return err
 				}
 			}

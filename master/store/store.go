@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -142,7 +143,7 @@ func create(path string, c Campaign, o Options) (err error) {
 		if err != nil {
 			return err
 		}
-		meta := tx.Bucket([]byte(record.BucketMeta))
+		meta := metaOf(tx)
 		return errors.Join(
 			meta.Put([]byte(record.KeyMagic), record.Seal(record.BucketMeta, []byte(record.KeyMagic),
 				[]byte(record.Magic))),
@@ -325,11 +326,42 @@ func (s *Store) place(err error) {
 	}
 }
 
+// metaOf returns the bucket of the records about the store.
+func metaOf(tx *bbolt.Tx) *bbolt.Bucket { return tx.Bucket([]byte(record.BucketMeta)) }
+
+// withPrefix yields the records about the store whose keys begin with a prefix, in the order of the keys.
+func withPrefix(tx *bbolt.Tx, prefix string) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		cursor := metaOf(tx).Cursor()
+		for k, v := cursor.Seek([]byte(prefix)); bytes.HasPrefix(k, []byte(prefix)); k, v = cursor.Next() {
+			if !yield(string(k), v) {
+				return
+			}
+		}
+	}
+}
+
+// contradictionIn returns the contradiction that stopped a campaign, nil if there is none.
+func contradictionIn(tx *bbolt.Tx, number uint32) (*tree.Contradiction, error) {
+	if v := metaOf(tx).Get([]byte(record.Of(record.KeyContradiction, number))); v != nil {
+		return record.DecodeContradiction(number, v)
+	}
+	return nil, nil
+}
+
+// talliesOf returns the counters of a campaign and those of its pool.
+func talliesOf(c *record.Counters, about Campaign) (own, shared *record.Tally, err error) {
+	if own, shared = c.Of(about.Number), c.Of(about.Pool); own == nil || shared == nil {
+		err = record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, about.Number)), "it is missing")
+	}
+	return own, shared, err
+}
+
 // readCounters reads the counters of the store and of each further campaign. It is called at the
 // begin of each transaction: the counters on disk are the truth, and there is no copy in memory to
 // go stale.
 func readCounters(tx *bbolt.Tx) (record.Counters, error) {
-	value := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.KeyCounters))
+	value := metaOf(tx).Get([]byte(record.KeyCounters))
 	if value == nil {
 		return record.Counters{}, record.Corrupt(record.BucketMeta, []byte(record.KeyCounters), "it is missing")
 	}
@@ -338,12 +370,10 @@ func readCounters(tx *bbolt.Tx) (record.Counters, error) {
 		return record.Counters{}, err
 	}
 	c.More = map[uint32]*record.Tally{}
-	cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
-	prefix := []byte(record.KeyCounters + "/")
-	for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
-		n := record.NumberIn(record.KeyCounters, string(k))
+	for k, v := range withPrefix(tx, record.KeyCounters+"/") {
+		n := record.NumberIn(record.KeyCounters, k)
 		if n == 0 {
-			return record.Counters{}, record.Corrupt(record.BucketMeta, k, "no such record belongs to a store")
+			return record.Counters{}, record.Corrupt(record.BucketMeta, []byte(k), "no such record belongs to a store")
 		}
 		own, err := record.DecodeTally(n, v)
 		if err != nil {
@@ -356,7 +386,7 @@ func readCounters(tx *bbolt.Tx) (record.Counters, error) {
 
 // writeCounters writes the counters that differ from the read ones.
 func writeCounters(tx *bbolt.Tx, c record.Counters, was map[uint32]record.Tally) error {
-	meta := tx.Bucket([]byte(record.BucketMeta))
+	meta := metaOf(tx)
 	if err := meta.Put([]byte(record.KeyCounters), record.EncodeCounters(c)); err != nil {
 		return err
 	}
@@ -410,17 +440,13 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 		if err != nil {
 			return err
 		}
-		own, shared := c.Of(about.Number), c.Of(about.Pool)
-		if own == nil || shared == nil {
-			return record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, about.Number)),
-				"it is missing")
+		own, shared, err := talliesOf(&c, about)
+		if err != nil {
+			return err
 		}
 		snap.Spent, snap.Epoch = own.Searched, own.Epoch
-		if value := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.Of(record.KeyContradiction,
-			about.Number))); value != nil {
-			if snap.Contradiction, err = record.DecodeContradiction(about.Number, value); err != nil {
-				return err
-			}
+		if snap.Contradiction, err = contradictionIn(tx, about.Number); err != nil {
+			return err
 		}
 		// Nodes and facts are read in one transaction, so they are of one moment.
 		// The counters come from the file: they only guess the capacity.
@@ -462,7 +488,7 @@ func counted(bucket string, found, expected uint64) error {
 func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		key := record.Of(record.KeyResult, max(campaign, 1))
-		v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(key))
+		v := metaOf(tx).Get([]byte(key))
 		ok = v != nil
 		if !ok {
 			return nil
@@ -516,10 +542,9 @@ func (s *Store) Stats() (Stats, error) {
 			return err
 		}
 		for _, about := range campaigns {
-			own, shared := c.Of(about.Number), c.Of(about.Pool)
-			if own == nil || shared == nil {
-				return record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, about.Number)),
-					"it is missing")
+			own, shared, err := talliesOf(&c, about)
+			if err != nil {
+				return err
 			}
 			st.TreeRecords += own.Positions
 			st.Facts += own.Facts

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 
 	"amazonsfarm/master/store/page"
@@ -98,14 +99,7 @@ func Verify(f *os.File, path string, acceptOlder bool) error {
 	if len(headers) < 2 && !acceptOlder {
 		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
 	}
-	campaigns, err := record.CampaignsIn(func(yield func(string, []byte) error) error {
-		for key, value := range values {
-			if err := yield(key, value); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	campaigns, err := record.CampaignsIn(maps.All(values))
 	if err != nil {
 		return err
 	}

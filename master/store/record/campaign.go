@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"time"
@@ -138,30 +139,22 @@ func BucketsOf(campaigns []Campaign) []string {
 
 // CampaignsIn reads the campaigns from the records of meta, by number.
 // What a record leaves out has its default here: the board for the name, the campaign itself for the pool.
-func CampaignsIn(records func(yield func(key string, value []byte) error) error) ([]Campaign, error) {
+func CampaignsIn(records iter.Seq2[string, []byte]) ([]Campaign, error) {
 	var list []Campaign
-	err := records(func(key string, value []byte) error {
+	for key, value := range records {
 		n := NumberIn(KeyCampaign, key)
 		if n == 0 {
-			return nil
+			continue
 		}
 		c := Campaign{Number: n}
 		if err := DecodeJSON(key, value, &c); err != nil {
-			return err
+			return nil, err
 		}
 		if _, err := c.Check(); err != nil {
-			return Corrupt(BucketMeta, []byte(key), "%v", err)
+			return nil, Corrupt(BucketMeta, []byte(key), "%v", err)
 		}
-		c.Name = cmp.Or(c.Name, c.Board)
-		if c.Pool == 0 {
-			c.Pool = n
-		}
-		c.Share = cmp.Or(c.Share, DefaultShare)
+		c.Name, c.Pool, c.Share = cmp.Or(c.Name, c.Board), cmp.Or(c.Pool, n), cmp.Or(c.Share, DefaultShare)
 		list = append(list, c)
-		return nil
-	})
-	if err != nil {
-		return nil, err
 	}
 	slices.SortFunc(list, func(a, b Campaign) int { return cmp.Compare(a.Number, b.Number) })
 	if len(list) == 0 || list[0].Number != 1 {
