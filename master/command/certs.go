@@ -226,7 +226,7 @@ func certsProvide() *cobra.Command {
 	c := f.command(&cobra.Command{
 		Use:   "provide",
 		Short: "Make the credentials that a farm lacks, for starts without a person",
-		Long:  long("certs-provide"),
+		Long:  help.Long("certs-provide"),
 		Args:  cobra.NoArgs,
 	}, func([]string) (list []credentials.Issued, err error) {
 		// All requests are checked before the authority is made, so a wrong name leaves nothing behind.

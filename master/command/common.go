@@ -53,29 +53,11 @@ func All() []*cobra.Command {
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 
-// texts are the help texts of the commands, a file each. Lines that begin with two spaces are lists
-// and stay as they are.
-//
 //go:embed help/*.txt
 var texts embed.FS
 
-// text returns a help text.
-func text(name string) string {
-	data, err := texts.ReadFile("help/" + name + ".txt")
-	if err != nil {
-		panic(err) // it is part of the program
-	}
-	return string(data)
-}
-
-// long returns a help text, put together from files, with the exit codes.
-func long(names ...string) string {
-	s := ""
-	for _, name := range names {
-		s += text(name) + "\n"
-	}
-	return s + cli.ExitHelp
-}
+// help has the help texts of the commands.
+var help = cli.Help{FS: texts}
 
 // question is what is asked: a position and perhaps first moves.
 type question struct {
@@ -275,7 +257,7 @@ func movesReport[T any](top int, header string, moves []document.Move[T], row fu
 
 // group is a command that only holds others; by itself it prints its help.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long(use), Args: cobra.NoArgs,
+	c := &cobra.Command{Use: use, Short: short, Long: help.Long(use), Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(commands...)
 	return c

@@ -27,7 +27,7 @@ func exploreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "explore [MOVE...]",
 		Short:   "Show a position of a campaign and its moves: values, proof numbers, nodes",
-		Long:    long("explore"),
+		Long:    help.Long("explore"),
 		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, moves []string) error {
 			if storeGiven(c) && c.Flags().Changed("master") {

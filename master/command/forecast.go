@@ -19,7 +19,7 @@ func forecastCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "forecast BOARD|POSITION",
 		Short: "Estimate the work of a question from short searches",
-		Long:  long("forecast"),
+		Long:  help.Long("forecast"),
 		Args:  cobra.ExactArgs(1),
 	}
 	asJSON := cli.JSONFlag(c)

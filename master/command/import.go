@@ -15,7 +15,7 @@ func importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import ARCHIVE --store NEW.db",
 		Short: "Make a store from an archive of \"master store export\", and go on",
-		Long:  long("import"),
+		Long:  help.Long("import"),
 		Args:  cobra.ExactArgs(1),
 	}
 	asJSON := cli.JSONFlag(c)

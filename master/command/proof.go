@@ -31,7 +31,7 @@ func proofPackCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pack NAME.proof FILE",
 		Short: "Make one certificate of a proof in parts",
-		Long:  long("proof-pack"),
+		Long:  help.Long("proof-pack"),
 		Args:  cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if err := untaken(args[1]); err != nil {
@@ -60,7 +60,7 @@ func proofSplitCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "split FILE NAME.proof",
 		Short: "Cut a certificate into parts that cite each other, with a manifest",
-		Long:  long("proof-split"),
+		Long:  help.Long("proof-split"),
 		Args:  cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if err := untaken(args[1]); err != nil {
@@ -164,7 +164,7 @@ func proofShowCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE|--store FILE [POSITION] [MOVE...]",
 		Short: "Show a position of a certificate: the winner, the reason and every move",
-		Long:  long("proof-show", "proof-position"),
+		Long:  help.Long("proof-show", "proof-position"),
 		Example: `  master proof show 5x5.proof B1-B3xD3
   master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5`,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
@@ -245,7 +245,7 @@ func proofExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE|--store FILE [POSITION] [MOVE...]",
 		Short: "Write a proof as JSON lines, a DOT graph, SGF variations or plain lines",
-		Long:  long("proof-export", "proof-position"),
+		Long:  help.Long("proof-export", "proof-position"),
 		Example: `  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg
   master proof export 5x5.proof B1-B3xD3 --format sgf --depth 4 > 5x5.sgf
   master proof export 5x5.proof --format plain > 5x5.plain`,

@@ -19,7 +19,7 @@ func quarantineCommand() *cobra.Command {
 	c := calling(&cobra.Command{
 		Use:   "quarantine",
 		Short: "Show which parties may not join any more, and why",
-		Long:  long("quarantine"),
+		Long:  help.Long("quarantine"),
 		Args:  cobra.NoArgs,
 	}, farmv1.ControlClient.Quarantines,
 		func([]string) *farmv1.QuarantinesRequest { return &farmv1.QuarantinesRequest{} }, quarantines(""))

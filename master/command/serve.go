@@ -54,7 +54,7 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve --store FILE [--board BOARD|POSITION]",
 		Short: "Serve campaigns to workers on this and other machines",
-		Long:  long("serve"),
+		Long:  help.Long("serve"),
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log, err := cli.Logger(c.ErrOrStderr(), f.level)

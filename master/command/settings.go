@@ -243,5 +243,5 @@ func (s *settings) parse(data []byte) error {
 func settingsTopic() *cobra.Command {
 	keys := strings.NewReplacer("\n      --", "\n  ", "\n      ", "\n") // not as flags
 	return &cobra.Command{Use: "settings", Short: "What a settings file may hold",
-		Long: text("settings") + keys.Replace(cli.FlagUsages(newSettings().all))}
+		Long: help.Text("settings") + "\n" + keys.Replace(cli.FlagUsages(newSettings().all))}
 }

@@ -42,7 +42,7 @@ func simulateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate BOARD|POSITION",
 		Short: "Run farms of virtual workers in virtual time, and measure their efficiency",
-		Long:  long("simulate"),
+		Long:  help.Long("simulate"),
 		Example: `  master simulate 4x5 --workers 1,4,16,64,256 --scale 1000 --initial-budget 200000 \
     --delay 20ms --svg 4x5.svg`,
 		Args: cobra.ExactArgs(1),

@@ -55,7 +55,7 @@ func solveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
 		Short: "Solve a board or position in this process, and prove the answer",
-		Long:  long("solve"),
+		Long:  help.Long("solve"),
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			line := cli.NewStatusLine(c.ErrOrStderr())

@@ -83,7 +83,7 @@ func storeCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check STORE",
 		Short: "Verify every byte of a store: pages, records, parts, counts",
-		Long:  long("store-check"),
+		Long:  help.Long("store-check"),
 		Args:  cobra.ExactArgs(1),
 	}
 	asJSON := cli.JSONFlag(c)
@@ -132,7 +132,7 @@ func storeBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup [STORE] TO",
 		Short: "Copy a store, of a running master or a file that no master has open",
-		Long:  long("store-backup"),
+		Long:  help.Long("store-backup"),
 		Args:  cobra.RangeArgs(1, 2),
 	}
 	asJSON := cli.JSONFlag(c)
@@ -220,7 +220,7 @@ func storeCompact() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact STORE [TO]",
 		Short: "Write a store again without its free pages",
-		Long:  long("store-compact"),
+		Long:  help.Long("store-compact"),
 		Args:  cobra.RangeArgs(1, 2),
 	}
 	asJSON := cli.JSONFlag(c)
@@ -260,7 +260,7 @@ func storeExport() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export STORE NAME.archive",
 		Short: "Write what makes a campaign go on elsewhere, without the parts",
-		Long:  long("store-export"),
+		Long:  help.Long("store-export"),
 		Args:  cobra.ExactArgs(2),
 	}
 	asJSON := cli.JSONFlag(c)

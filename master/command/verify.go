@@ -74,7 +74,7 @@ func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
 		Short: "Check a certificate, its parts or a store with the independent checker",
-		Long:  long("verify"),
+		Long:  help.Long("verify"),
 		Args:  cobra.MaximumNArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			program := cli.Program("master")

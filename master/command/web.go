@@ -32,7 +32,7 @@ func webExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FOLDER FILE|--store FILE",
 		Short: "Write a site from a certificate: explorer, play, figures and checker",
-		Long:  long("web-export"),
+		Long:  help.Long("web-export"),
 		Example: `  master web export site 5x5.proof
   python3 -m http.server --directory site 8000`,
 		Args: cobra.RangeArgs(1, 2),

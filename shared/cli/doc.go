@@ -2,7 +2,7 @@
 //
 //   - exit.go: kinds of errors, their exit codes, and how a program runs its commands
 //   - flags.go: flags with a range, and answers as text or JSON
-//   - usage.go, environment.go: help with flags in groups, and variables that stand in for flags
+//   - usage.go, environment.go: help texts, help with flags in groups, and variables that stand in for flags
 //   - size.go, table.go, memory.go: sizes, and tables that take half of the free memory
 //   - result.go: the answer about a position, in JSON and in words
 //   - status.go, log.go, signals.go: the status line, the logger, one signal to end and two to abort

@@ -1,11 +1,34 @@
 package cli
 
 import (
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
+
+// Help has the help texts of a program's commands: the files help/NAME.txt. Lines that begin with two spaces are
+// lists and stay as they are.
+type Help struct{ fs.FS }
+
+// Text returns a help text.
+func (h Help) Text(name string) string {
+	data, err := fs.ReadFile(h, "help/"+name+".txt")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return strings.TrimSuffix(string(data), "\n")
+}
+
+// Long returns a help text, put together from files, with the exit codes.
+func (h Help) Long(names ...string) string {
+	s := ""
+	for _, name := range names {
+		s += h.Text(name) + "\n\n"
+	}
+	return s + ExitHelp
+}
 
 // helpColumns is the longest line of a help text.
 const helpColumns = 90

@@ -68,17 +68,8 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Search fixed positions; the number of nodes is the signature of the build",
-		Long: `bench searches a fixed suite, openings and middle games of 4x5, 6x4, 5x5, 4x7, 5x6 and
-6x5, each position in an empty table until its winner is known. A wrong winner ends it
-with exit code 20.
-
-With one thread the number of nodes is the same on every run and machine: the signature.
-Two builds with the same signature and the same size of table search alike. With --cores
-N the suite is searched with 1, 2, 4, ... and N threads in turn, and compared with one
-thread. Times, and nodes of several threads, are medians over the runs.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
+		Long:  help.Long("bench"),
+		Args:  cobra.NoArgs,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			if err := checkTable(&table, c.ErrOrStderr()); err != nil {
 				return err

@@ -5,6 +5,7 @@ package command
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,12 @@ func All() []*cobra.Command {
 	return []*cobra.Command{runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(),
 		valueCommand(), evalCommand(), cli.HealthCommand(defaultHTTP)}
 }
+
+//go:embed help/*.txt
+var texts embed.FS
+
+// help has the help texts of the commands.
+var help = cli.Help{FS: texts}
 
 // defaultHTTP is where the pages of a worker usually are.
 const defaultHTTP = "127.0.0.1:9172"

@@ -22,10 +22,9 @@ func dbCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Build, check and describe the databases of small areas",
-		Long: `db builds, checks and describes the databases of small areas: their exact values, and how
-many moves territories are worth with which blockers. The small one is built on first use.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long:  help.Text("db"),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(dbBuildCommand(), dbCheckCommand(), dbInfoCommand())
 	return c
@@ -57,16 +56,8 @@ func dbBuildCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build",
 		Short: "Build a database; one that was cut off goes on from where it was",
-		Long: `build makes a database of the given size. Sizes:
-  small   all areas of up to 7 squares
-  medium  up to 8, and 9 with at most two queens a side
-  large   up to 8, 9 with at most three queens a side, 10 with one
-  SPEC    such as 8,9:2,10:1: all areas of up to 8 squares, 9 with at most two queens a
-          side, 10 with one
-
-Finished work is kept in FILE.part until all is done: after an interruption the same
-command goes on from there. A whole database of this size is kept.`,
-		Args: cobra.NoArgs,
+		Long:  help.Text("db-build"),
+		Args:  cobra.NoArgs,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			config, err := endgame.ParseSize(size)
 			if err == nil {

@@ -19,16 +19,8 @@ func evalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval POSITION",
 		Short: "Judge a position without search and say why: areas, bounds, sums, verdict",
-		Long: `eval cuts a position into areas, marks them on the board with letters, and tells what is
-known of each: its kind, its bounds as the papers write them (Black is positive, e is an
-infinitesimal), where the bounds come from (database, plodding, a safe move by which
-rule, local search) and the queens that were used for them. Then it tells what each side
-is sure of, the sum, the verdict for the side to move and the rule that gave it.
-
-Each side counts in its own way what is in no database: squares behind its blockers are
-its territory; everything else belongs to the other side, but for safe moves. Without
---db the database in the user's cache folder is used, if there is one.`,
-		Args: cobra.MinimumNArgs(1),
+		Long:  help.Text("eval"),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if asJSON && asSVG {
 				return cli.Usagef("--json and --svg: choose one")

@@ -34,14 +34,8 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Work for a master until its campaign is over",
-		Long: `run joins a master and searches what the master leases to it, until the campaign is over.
-
-The first SIGINT or SIGTERM returns the running lease, with everything that was found,
-and ends with exit code 0, or with 1 where that was not delivered within 30 seconds.
-The second one aborts.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
+		Long:  help.Long("run"),
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.check(c.ErrOrStderr()); err != nil {
 				return err

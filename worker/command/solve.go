@@ -33,20 +33,8 @@ func solveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "solve POSITION|BOARD|-",
 		Short: "Tell who wins a position, with a verified certificate",
-		Long: `solve searches a position until the winner is known, extracts a certificate and has it
-verified.
-
-A position is a board such as 5x6, which stands for its start, or rows from the top such
-as ".B.B./...../.W.W. w" with the side to move. With -, standard input has one position
-a line. Each is searched by one core, several at a time, and answered with one line of
-JSON, in the same order. A line that is no position is answered with "error", and the
-exit code is 1 in the end.
-
-winning_moves are first moves that the certificate shows to win: at least one if the
-side to move wins, perhaps not all.
-
-` + cli.ExitHelp,
-		Args: cobra.MinimumNArgs(1),
+		Long:  help.Long("solve"),
+		Args:  cobra.MinimumNArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if q.proofFile != "" && noProof {
 				return cli.Usagef("--proof and --no-proof exclude each other")

@@ -57,17 +57,8 @@ func valueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "value AREA[+AREA...]|-",
 		Short: "Tell what an area is worth: stops, mean, temperature, thermograph, who wins",
-		Long: `value tells what an area is worth as a combinatorial game. Black is Left: what is good for
-Black is positive.
-
-AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for
-empty squares, such as "..W/.../..B". Several areas in one text are valued as their
-sum, and texts joined by "+" as well. Texts joined by "+", and sums of more than 14 empty
-squares, are played: they have a mean, bounds and winners only. An area of more than 14
-empty squares, or one from which more than a million others follow, is too large (exit
-code 3). With -, standard input has one area a line, each answered with one line (of JSON
-with --json).`,
-		Args: cobra.ExactArgs(1),
+		Long:  help.Text("value"),
+		Args:  cobra.ExactArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			var searched atomic.Uint64
 			v := &valuer{solver: endgame.Solver{Stop: func() error {
