@@ -121,7 +121,7 @@ type caller struct {
 	guard    *Guard
 	identity identity.Identity
 	leaf     *x509.Certificate
-	chain    []*x509.Certificate
+	chain    []*x509.Certificate // leaf comes first
 	conn     *guardedConn
 	account  *account
 	revision atomic.Uint64 // of the files with which the credential was found good
@@ -242,12 +242,7 @@ func (p *caller) judge() *refusal {
 	if m.Revoked(p.leaf) {
 		return refuse(ReasonRevoked, codes.Unauthenticated, "the credential of %v is revoked", p.identity)
 	}
-	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(),
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	for _, c := range p.chain {
-		options.Intermediates.AddCert(c)
-	}
-	if _, err := p.leaf.Verify(options); err != nil {
+	if err := m.VerifyClient(p.chain); err != nil {
 		return refuse(ReasonUnknownAuthority, codes.Unauthenticated,
 			"the credential of %v is of an authority that is not known any more", p.identity)
 	}

@@ -49,7 +49,7 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 		return nil, nil, err
 	}
 	state := info.(tlsInfo).State
-	p := &caller{tlsInfo: info.(tlsInfo), guard: g, leaf: state.PeerCertificates[0], chain: state.PeerCertificates[1:],
+	p := &caller{tlsInfo: info.(tlsInfo), guard: g, leaf: state.PeerCertificates[0], chain: state.PeerCertificates,
 		conn: conn, calls: map[*guardedCall]struct{}{}}
 	if p.identity, err = identity.Of(p.leaf); err != nil {
 		return nil, nil, errors.Join(err, raw.Close()) // it was looked at in the handshake

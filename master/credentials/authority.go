@@ -30,7 +30,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/big"
@@ -137,11 +136,7 @@ func Init(folder string, o Options) (*Authority, error) {
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, fmt.Errorf("sign the authority's credential: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
+	cert, err := sign(template, template, key, key)
 	if err != nil {
 		return nil, fmt.Errorf("sign the authority's credential: %w", err)
 	}
@@ -156,7 +151,7 @@ func Init(folder string, o Options) (*Authority, error) {
 		return nil, err
 	}
 	// The key comes last: with it, the authority is complete.
-	if err := writeFile(filepath.Join(folder, identity.AuthorityFile), certificatePEM(der), 0o644); err != nil {
+	if err := writeFile(filepath.Join(folder, identity.AuthorityFile), certificatePEM(cert), 0o644); err != nil {
 		return nil, err
 	}
 	if err := writeFile(filepath.Join(folder, KeyFile), private, 0o600); err != nil {
@@ -188,17 +183,9 @@ func (a *Authority) read() error {
 		return err
 	}
 	name := filepath.Join(a.folder, KeyFile)
-	data, err := disk.ReadFile(name)
+	parsed, err := readPEM(name, "the authority's key", identity.PEMKey, "a private key", x509.ParsePKCS8PrivateKey)
 	if err != nil {
-		return fmt.Errorf("read the authority's key: %w", err)
-	}
-	block, _ := pem.Decode(data)
-	if block == nil || block.Type != identity.PEMKey {
-		return fmt.Errorf("%w: %s is not a private key", ErrDamaged, name)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+		return err
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || !key.PublicKey.Equal(a.cert.PublicKey) {
@@ -317,11 +304,7 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 			}
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
-	if err != nil {
-		return Issued{}, fmt.Errorf("sign a credential: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
+	cert, err := sign(template, a.cert, key, a.key)
 	if err != nil {
 		return Issued{}, fmt.Errorf("sign a credential: %w", err)
 	}
@@ -335,19 +318,18 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	if err := os.MkdirAll(issued, 0o700); err != nil {
 		return Issued{}, fmt.Errorf("keep a record: %w", err)
 	}
-	if err := writeFile(filepath.Join(issued, out.Serial+".crt"), certificatePEM(der), 0o644); err != nil {
+	if err := writeFile(filepath.Join(issued, out.Serial+".crt"), certificatePEM(cert), 0o644); err != nil {
 		return Issued{}, err
 	}
 	out.Folder = a.ownerFolder(r.Identity)
-	both := append(certificatePEM(der), private...)
+	both := append(certificatePEM(cert), private...)
 	if r.Identity.Role == identity.Master {
 		return out, writeFile(filepath.Join(out.Folder, identity.MasterFile), both, 0o600)
 	}
 	if err := os.MkdirAll(out.Folder, 0o700); err != nil {
 		return Issued{}, fmt.Errorf("make a folder to hand over: %w", err)
 	}
-	if err := writeFile(filepath.Join(out.Folder, identity.AuthorityFile), certificatePEM(a.cert.Raw),
-		0o644); err != nil {
+	if err := writeFile(filepath.Join(out.Folder, identity.AuthorityFile), certificatePEM(a.cert), 0o644); err != nil {
 		return Issued{}, err
 	}
 	return out, writeFile(filepath.Join(out.Folder, identity.ClientFile), both, 0o600)

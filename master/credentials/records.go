@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/identity"
 )
 
@@ -145,19 +144,12 @@ func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 // It verifies the signature. Otherwise Revoke would sign the entries of a forged list, or the lack of some.
 func (a *Authority) readRevoked() (*big.Int, []x509.RevocationListEntry, error) {
 	name := filepath.Join(a.folder, identity.RevokedFile)
-	data, err := disk.ReadFile(name)
+	list, err := readPEM(name, "the revocation list", identity.PEMRevoked, "a revocation list",
+		x509.ParseRevocationList)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the revocation list: %w", err)
+		return nil, nil, err
 	}
-	block, _ := pem.Decode(data)
-	if block == nil || block.Type != identity.PEMRevoked {
-		return nil, nil, fmt.Errorf("%w: %s is not a revocation list", ErrDamaged, name)
-	}
-	list, err := x509.ParseRevocationList(block.Bytes)
-	if err == nil {
-		err = list.CheckSignatureFrom(a.cert)
-	}
-	if err == nil && list.Number == nil {
+	if err = list.CheckSignatureFrom(a.cert); err == nil && list.Number == nil {
 		err = errors.New("it has no number")
 	}
 	if err != nil {

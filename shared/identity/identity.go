@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -47,6 +48,9 @@ const Scheme = "amazonsfarm"
 // MaxNameBytes is the length of the longest name. The name of a worker in the farm begins with the
 // name in its credential and has at most 128 bytes.
 const MaxNameBytes = 48
+
+// goodName is what a name looks like, but for its length.
+var goodName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // Errors about credentials. Every error about a presented credential wraps one of these or is an
 // error of crypto/x509.
@@ -92,12 +96,7 @@ func (id Identity) URI() *url.URL {
 // of them small letters, digits, '.', '_' or '-', and begins with a letter or digit. So it can be a
 // file's name everywhere and stand in a URI as it is.
 func CheckName(name string) error {
-	plain := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
-	good := len(name) >= 1 && len(name) <= MaxNameBytes && plain(name[0])
-	for i := 0; good && i < len(name); i++ {
-		good = plain(name[i]) || strings.IndexByte("._-", name[i]) >= 0
-	}
-	if !good {
+	if !goodName.MatchString(name) || len(name) > MaxNameBytes {
 		return fmt.Errorf("%w: %q: use 1 to %d small letters, digits, '.', '_' and '-', beginning with a "+
 			"letter or digit", ErrName, name, MaxNameBytes)
 	}

@@ -67,15 +67,22 @@ func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
 	if m.Revoked(leaf) {
 		return Identity{}, &RejectedError{id, ErrRevoked}
 	}
-	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(),
-		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	for _, c := range s.PeerCertificates[1:] {
-		options.Intermediates.AddCert(c)
-	}
-	if _, err := leaf.Verify(options); err != nil {
+	if err := m.VerifyClient(s.PeerCertificates); err != nil {
 		return Identity{}, &RejectedError{id, err}
 	}
 	return id, nil
+}
+
+// VerifyClient returns nil if an authority has signed a client's credential, which comes first in its chain, and it is
+// in time. It does not look whether the credential is revoked.
+func (m *Material) VerifyClient(chain []*x509.Certificate) error {
+	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, c := range chain[1:] {
+		options.Intermediates.AddCert(c)
+	}
+	_, err := chain[0].Verify(options)
+	return err
 }
 
 // ClientTLS returns how a worker or an operator secures connections now: TLS 1.3. The master's
