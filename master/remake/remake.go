@@ -127,7 +127,7 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 	if err != nil {
 		return r, err
 	}
-	defer w.close()
+	defer w.search.Close() // memory of this process: there is nothing to lose
 	for _, i := range chosen(len(m.Parts), o) {
 		p, before := done[m.Parts[i].ID.Name()]
 		if before && w.kept(p) {
@@ -164,9 +164,7 @@ type workshop struct {
 	leaves eval.Leaves
 	known  []proof.Citation // roots of all parts, those with most arrows first
 	claims map[amazons.Key]eval.Verdict
-	table  *dfpn.Table
-	search *dfpn.Searcher
-	finds  []*dfpn.Witness
+	search *dfpn.Prover
 	keep   string // as in Options
 }
 
@@ -189,17 +187,12 @@ func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
 		}
 	}
 	slices.SortFunc(w.known, func(p, q proof.Citation) int { return proof.Arrows(q.Key) - proof.Arrows(p.Key) })
-	var err error
-	if w.table, err = dfpn.NewTable(o.TableBytes); err != nil {
+	table, err := dfpn.NewTable(o.TableBytes)
+	if err != nil {
 		return nil, err
 	}
-	if w.search, err = dfpn.New(dfpn.Options{Board: m.Board, Table: w.table, Threads: o.Cores}); err == nil {
-		w.finds, err = dfpn.NewWitnesses(w.search, o.Cores)
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.table.Close())
-	}
-	return w, nil
+	w.search, err = dfpn.NewProver(dfpn.Options{Board: m.Board, Table: table, Threads: o.Cores})
+	return w, err
 }
 
 // kept reports whether what was made for a part before is where it is to be kept.
@@ -218,15 +211,6 @@ func (w *workshop) kept(p Part) bool {
 		}
 	}
 	return true
-}
-
-// close gives the tables back to the system. They are memory of this process: there is nothing to
-// lose.
-func (w *workshop) close() {
-	for _, f := range w.finds {
-		_ = f.Close() // memory of this process
-	}
-	_ = w.table.Close()
 }
 
 // remake proves the roots of a part again: those of as many arrows together.
@@ -249,10 +233,7 @@ func (w *workshop) remake(ctx context.Context, listed proof.Part) (Part, error) 
 
 // prove makes a part for roots of one number of arrows, and has the checker go over it.
 func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int, p *Part) error {
-	w.table.Clear()
-	for _, f := range w.finds {
-		f.Forget()
-	}
+	w.search.Forget()
 	for _, q := range w.known {
 		if proof.Arrows(q.Key) <= arrows {
 			break
@@ -263,13 +244,14 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 		}
 		w.search.Insert(s, q.Claim, claimNodes)
 	}
+	finds := w.search.Witnesses
 	// One searcher for each core extracts the proof. They share the table, and the builder shares
 	// the work.
-	builder := proof.NewBuilder(w.board, w.finds[0], proof.BuilderOptions{More: proof.Searchers(w.finds[1:]),
+	builder := proof.NewBuilder(w.board, finds[0], proof.BuilderOptions{More: proof.Searchers(finds[1:]),
 		Leaves: w.leaves, CiteAbove: arrows, MaxEntries: proof.OneFilePositions,
 		Known: func(k amazons.Key) eval.Verdict { return w.claims[k] }})
 	c := proof.Certificate{Board: w.board, Leaves: w.leaves}
-	began := w.finds[0].Nodes()
+	began := finds[0].Nodes()
 	for _, q := range roots {
 		s, err := q.Key.State(w.board)
 		if err != nil {
@@ -298,11 +280,11 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 		return err
 	}
 	report, err := checker.Check(ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
-		RulesOnly: w.leaves == eval.MoveLeaves, Workers: len(w.finds)})
+		RulesOnly: w.leaves == eval.MoveLeaves, Workers: len(finds)})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRefuted, err)
 	}
-	p.Nodes += w.finds[0].Nodes() - began
+	p.Nodes += finds[0].Nodes() - began
 	p.Positions += int64(c.Set.Len())
 	p.Citations += int64(len(c.Cited))
 	p.Made = append(p.Made, report.SHA256)

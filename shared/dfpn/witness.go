@@ -36,20 +36,44 @@ func NewWitness(s *Searcher) (*Witness, error) {
 	return &Witness{Searcher: s, judge: s.o.Judge(), fine: fine}, nil
 }
 
-// NewWitnesses returns n witnesses of s.
-func NewWitnesses(s *Searcher, n int) ([]*Witness, error) {
-	var all []*Witness
-	for range n {
-		w, err := NewWitness(s)
-		if err != nil {
-			for _, w := range all {
-				err = errors.Join(err, w.Close())
-			}
-			return nil, err
+// Prover is a search with all that the extraction of its proofs needs: a witness for each of its threads.
+type Prover struct {
+	*Searcher
+	Table     *Table
+	Witnesses []*Witness
+}
+
+// NewProver returns a search as New does, with its witnesses. It takes the table over, also where it fails.
+func NewProver(o Options) (*Prover, error) {
+	s, err := New(o)
+	p := &Prover{Searcher: s, Table: o.Table}
+	for len(p.Witnesses) < max(o.Threads, 1) && err == nil {
+		var w *Witness
+		if w, err = NewWitness(s); err == nil {
+			p.Witnesses = append(p.Witnesses, w)
 		}
-		all = append(all, w)
 	}
-	return all, nil
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// Forget empties all tables.
+func (p *Prover) Forget() {
+	p.Table.Clear()
+	for _, w := range p.Witnesses {
+		w.Forget()
+	}
+}
+
+// Close releases the memory of all tables. Provers that share a table may each be closed.
+func (p *Prover) Close() error {
+	var errs []error
+	for _, w := range p.Witnesses {
+		errs = append(errs, w.Close())
+	}
+	return errors.Join(append(errs, p.Table.Close())...)
 }
 
 // Close releases the memory of the witness, and not that of the search.

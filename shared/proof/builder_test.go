@@ -169,9 +169,13 @@ func TestBuilderParallel(t *testing.T) {
 			if err != nil || (v == eval.Won) != c.won {
 				t.Fatal(c.board, v, err)
 			}
-			witnesses, err := dfpn.NewWitnesses(search, goroutines)
-			if err != nil {
-				t.Fatal(err)
+			var witnesses []*dfpn.Witness
+			for range goroutines {
+				w, err := dfpn.NewWitness(search)
+				if err != nil {
+					t.Fatal(err)
+				}
+				witnesses = append(witnesses, w)
 			}
 			builder := proof.NewBuilder(p.Board, witnesses[0],
 				proof.BuilderOptions{More: proof.Searchers(witnesses[1:])})

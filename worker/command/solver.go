@@ -38,9 +38,9 @@ type question struct {
 type solver struct {
 	table     *dfpn.Table
 	cores     int
-	judge     func() *eval.Judge // for each thread; nil: the search's own, without a database
-	searchers map[amazons.Board]search
-	running   func(func() string) // receives a function that describes the progress; at first nobody does
+	judge     func() *eval.Judge             // for each thread; nil: the search's own, without a database
+	searchers map[amazons.Board]*dfpn.Prover // over the one table
+	running   func(func() string)            // receives a function that describes the progress; at first nobody does
 }
 
 func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
@@ -48,7 +48,7 @@ func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, 
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]search),
+	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]*dfpn.Prover),
 		running: func(func() string) {}}, nil
 }
 
@@ -56,53 +56,29 @@ func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, 
 func (s *solver) close() error {
 	var errs []error
 	for _, search := range s.searchers {
-		for _, w := range search.witnesses {
-			errs = append(errs, w.Close())
-		}
+		errs = append(errs, search.Close())
 	}
 	return errors.Join(append(errs, s.table.Close())...)
 }
 
-// search is the search of one board, with one witness a core: the builder of a proof asks witnesses
-// which moves win.
-type search struct {
-	*dfpn.Searcher
-	table     *dfpn.Table
-	witnesses []*dfpn.Witness
-}
-
-// forget empties all tables.
-func (s search) forget() {
-	s.table.Clear()
-	for _, w := range s.witnesses {
-		w.Forget()
-	}
-}
-
-// searcher empties the table and returns the search of a board. A search of another board must not
-// meet its entries.
-func (s *solver) searcher(b amazons.Board) (search, error) {
-	found, ok := s.searchers[b]
-	if !ok {
-		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores, Judge: s.judge})
+// searcher empties the table and returns the search of a board, with one witness a core: the builder of a proof asks
+// witnesses which moves win. A search of another board must not meet its entries.
+func (s *solver) searcher(b amazons.Board) (found *dfpn.Prover, err error) {
+	if found = s.searchers[b]; found == nil {
+		found, err = dfpn.NewProver(dfpn.Options{Board: b, Table: s.table, Threads: s.cores, Judge: s.judge})
 		if err != nil {
-			return found, err
+			return nil, err
 		}
-		witnesses, err := dfpn.NewWitnesses(plain, s.cores)
-		if err != nil {
-			return found, err
-		}
-		found = search{plain, s.table, witnesses}
 		s.searchers[b] = found // there are 64 boards
 	}
-	found.forget()
+	found.Forget()
 	return found, nil
 }
 
 // answer is one question being answered.
 type answer struct {
 	question
-	search search
+	search *dfpn.Prover
 	tell   func(func() string) // see solver.running
 	result cli.SolveResult
 	claims []proof.Root   // what the answer rests on
@@ -154,7 +130,7 @@ func (a *answer) run(ctx context.Context) error {
 			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations,
 				a.result.SearchSeconds
 			a.result, a.claims, a.builds = fresh, nil, nil
-			a.search.forget() // the false claim is in a table
+			a.search.Forget() // the false claim is in a table
 			continue
 		}
 		return err
@@ -306,9 +282,9 @@ func (a *answer) certify(ctx context.Context) error {
 
 // extract proves the claims from what the search left in the table.
 func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
-	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0],
+	builder := proof.NewBuilder(a.position.Board, a.search.Witnesses[0],
 		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
-			MaxEntries: maxEntries, More: proof.Searchers(a.search.witnesses[1:])})
+			MaxEntries: maxEntries, More: proof.Searchers(a.search.Witnesses[1:])})
 	a.tell(func() string {
 		return fmt.Sprintf("the winner is known, extracting evidence: %d positions proved", builder.Proved())
 	})

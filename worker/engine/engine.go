@@ -173,8 +173,7 @@ type Part struct {
 // may be called by any goroutine at any time.
 type Engine struct {
 	c      Config
-	table  *dfpn.Table
-	search *dfpn.Searcher
+	search *dfpn.Prover
 	proofs []*witness                   // of what the search finds, one a core
 	known  map[amazons.Key]eval.Verdict // facts that the other side has a part for
 
@@ -202,18 +201,13 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reserve table: %w", err)
 	}
-	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}, effort: math.MaxUint64}
-	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
+	e := &Engine{c: c, solved: collector{limit: c.MaxFacts}, effort: math.MaxUint64}
+	e.search, err = dfpn.NewProver(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
 		MinSolvedNodes: c.MinFactNodes})
-	var witnesses []*dfpn.Witness
-	if err == nil {
-		witnesses, err = dfpn.NewWitnesses(search, c.Cores)
-	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
+		return nil, fmt.Errorf("start search: %w", err)
 	}
-	e.search = search
-	for _, w := range witnesses {
+	for _, w := range e.search.Witnesses {
 		e.proofs = append(e.proofs, &witness{Witness: w})
 	}
 	e.Forget(false)
@@ -221,20 +215,14 @@ func New(c Config) (*Engine, error) {
 }
 
 // Close releases the table's memory.
-func (e *Engine) Close() error {
-	var errs []error
-	for _, w := range e.proofs {
-		errs = append(errs, w.Close())
-	}
-	return errors.Join(append(errs, e.table.Close())...)
-}
+func (e *Engine) Close() error { return e.search.Close() }
 
 // Forget drops the known facts, of others and its own. Later parts cite none of them. The table stays,
 // unless told says that facts of others may be false: the proof of a position that rests on a false fact
 // may take as long as the whole question.
 func (e *Engine) Forget(told bool) {
 	if told {
-		e.table.Clear()
+		e.search.Table.Clear()
 	}
 	e.mu.Lock()
 	e.news = nil
@@ -266,7 +254,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		e.remember(f)
 	}
 	for _, m := range job.Hints {
-		if n, err := e.table.AddHints(e.c.Board, m, e.doubts); err != nil {
+		if n, err := e.search.Table.AddHints(e.c.Board, m, e.doubts); err != nil {
 			e.c.Log.Warn("the hints of another search are passed over", "error", err)
 		} else {
 			e.c.Log.Debug("added the hints of another search", "entries", n)
@@ -282,7 +270,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 			if beats++; beats%watchEvery == 1 {
 				outlook = e.outlook(job.State)
 			}
-			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill(), outlook})
+			progress(Progress{p.Nodes, p.Evaluations, e.search.Table.Fill(), outlook})
 		})
 	}
 	r := e.search.SearchBelow(ctx, job.Parent, job.State, job.Budget)
@@ -311,7 +299,7 @@ var errVain = errors.New("a proof takes far more nodes than the search of its cl
 // doubt drops what the table knows, since a claim that it made could not be proved.
 func (e *Engine) doubt(why error) {
 	e.c.Log.Warn("the table is cleared; from now on, positions that hints call solved are searched", "error", why)
-	e.table.Clear()
+	e.search.Table.Clear()
 	e.doubts = true
 }
 
