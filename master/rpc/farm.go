@@ -219,6 +219,15 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 	f.loop.Detach(s, link, goodbye)
 }
 
+// offence counts an offence of a worker, and returns its error. One without a code gets that of a wrong argument.
+func (f *farmService) offence(ctx context.Context, s *loop.Session, kind string, err error) error {
+	f.loop.Offend(ctx, s, kind, err)
+	if _, coded := status.FromError(err); coded {
+		return err
+	}
+	return status.Error(codes.InvalidArgument, err.Error())
+}
+
 // unreadable judges why no message could be received. It returns the kind of the offence: the message
 // was over the limit of its size, or was none. It returns an empty kind where the stream is over, also
 // where the guard has ended it.

@@ -63,25 +63,19 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	case len(r.GetSha256()) != len(proof.ID{}) || size == 0:
 		return nil, status.Error(codes.InvalidArgument, "a part is announced with its SHA-256 and its size")
 	case size > uint64(f.cfg.MaxCertificateBytes) || len(r.GetOutline()) > farmv1.MaxOutlineBytes:
-		err := status.Errorf(codes.ResourceExhausted, "a part of %d bytes with an outline of %d is over the limits of "+
-			"%d and %d", size, len(r.GetOutline()), f.cfg.MaxCertificateBytes, farmv1.MaxOutlineBytes)
-		f.loop.Offend(ctx, s, trust.Oversize, err)
-		return nil, err
+		return nil, f.offence(ctx, s, trust.Oversize, status.Errorf(codes.ResourceExhausted,
+			"a part of %d bytes with an outline of %d is over the limits of %d and %d", size, len(r.GetOutline()),
+			f.cfg.MaxCertificateBytes, farmv1.MaxOutlineBytes))
 	}
 	id := proof.ID(r.GetSha256())
 	// The first call brings the outline already, so a part that nobody wants is refused before its bytes travel.
 	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadOutline(r.GetOutline()) })
 	if err != nil {
-		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
-		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
-		return nil, err
+		return nil, f.offence(ctx, s, trust.FalseCertificate,
+			status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err))
 	}
 	part := checks.Part{Campaign: c.Number, ID: id, Size: int64(size)}
 	charge := int64(size) + int64(len(claims))*ledger.RootCharge
-	unasked := func(err error) error {
-		f.loop.Offend(ctx, s, trust.Unasked, err)
-		return status.Error(codes.InvalidArgument, err.Error())
-	}
 	if !r.GetPlaced() {
 		if f.loop.Store().HasCertificate(c.Number, id) {
 			s.Ledger.Arrived(id)
@@ -91,7 +85,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		if errors.Is(err, ledger.ErrUnderWay) {
 			return nil, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 		} else if err != nil {
-			return nil, unasked(err)
+			return nil, f.offence(ctx, s, trust.Unasked, err)
 		}
 		s.Uploads.Expect(time.Now().Add(f.uploadTime(int(size))))
 		url, headers, err := bucket.PutURL(id, int64(size))
@@ -102,7 +96,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	}
 	s.Uploads.Expect(time.Now())
 	if err := s.Ledger.Take(charge); err != nil {
-		return nil, unasked(err)
+		return nil, f.offence(ctx, s, trust.Unasked, err)
 	}
 	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
 	// A part that was there before, or that was not recorded, costs its sender nothing.
@@ -128,9 +122,8 @@ func (f *farmService) differs(ctx context.Context, s *loop.Session, p checks.Par
 	case kept == nil || bytes.Equal(kept, outline): // without an outline its claims are read from its bytes
 		return nil
 	case by == loop.ByMaster:
-		err := status.Errorf(codes.InvalidArgument, "part %v is not what its outline says", p.ID)
-		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
-		return err
+		return f.offence(ctx, s, trust.FalseCertificate,
+			status.Errorf(codes.InvalidArgument, "part %v is not what its outline says", p.ID))
 	}
 	if err := f.loop.Check(ctx, p); err != nil {
 		return err

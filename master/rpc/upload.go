@@ -143,10 +143,8 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	case size == 0:
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")
 	case size > uint64(f.cfg.MaxCertificateBytes):
-		err := status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size,
-			f.cfg.MaxCertificateBytes)
-		f.loop.Offend(stream.Context(), s, trust.Oversize, err)
-		return err
+		return f.offence(stream.Context(), s, trust.Oversize, status.Errorf(codes.ResourceExhausted,
+			"a certificate of %d bytes is over the limit of %d", size, f.cfg.MaxCertificateBytes))
 	}
 	place := f.uploads.sized(size)
 	if err := f.uploads.begin(s, place); err != nil {
@@ -164,8 +162,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", cap(place.taken))
 	}
 	if err := s.Ledger.Take(int64(size)); err != nil {
-		f.loop.Offend(stream.Context(), s, trust.Unasked, err)
-		return status.Error(codes.InvalidArgument, err.Error())
+		return f.offence(stream.Context(), s, trust.Unasked, err)
 	}
 	stored := false
 	defer func() {
@@ -205,10 +202,8 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 	for msg := first; ; {
 		chunk := msg.GetData()
 		if len(chunk) > farmv1.ChunkBytes {
-			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk),
-				farmv1.ChunkBytes)
-			f.loop.Offend(stream.Context(), s, trust.Oversize, err)
-			return nil, err
+			return nil, f.offence(stream.Context(), s, trust.Oversize, status.Errorf(codes.InvalidArgument,
+				"a chunk of %d bytes is over the limit of %d", len(chunk), farmv1.ChunkBytes))
 		}
 		if uint64(len(data)+len(chunk)) > size {
 			return nil, status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
@@ -254,14 +249,12 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		if errors.Is(err, loop.ErrLarge) {
 			kind = trust.Oversize
 		}
-		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
-		f.loop.Offend(ctx, s, kind, err)
-		return false, err
+		return false, f.offence(ctx, s, kind,
+			status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err))
 	}
 	charge := int64(len(claims)) * ledger.RootCharge
 	if err = s.Ledger.Take(charge); err != nil {
-		f.loop.Offend(ctx, s, trust.Unasked, err)
-		return false, status.Error(codes.InvalidArgument, err.Error())
+		return false, f.offence(ctx, s, trust.Unasked, err)
 	}
 	defer func() {
 		if known || err != nil { // it has not come, and may be tried again
@@ -323,8 +316,7 @@ func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, d
 	if !errors.Is(err, loop.ErrFalse) {
 		return err == nil, nil
 	}
-	f.loop.Offend(ctx, s, trust.FalseCertificate, err)
-	return false, status.Error(codes.InvalidArgument, err.Error())
+	return false, f.offence(ctx, s, trust.FalseCertificate, err)
 }
 
 // fetchBytes is what one message of a part carries. A worker that asks for parts and does not read them
