@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 
 	"amazonsfarm/master/hints"
@@ -40,6 +41,22 @@ func (l *Loop) order(ctx context.Context, what func()) error {
 func ask[T any](ctx context.Context, l *Loop, answer func() T) (T, error) {
 	reply := make(chan T, 1)
 	return await(ctx, l, message{reply: func() { reply <- answer() }}, reply)
+}
+
+// answered is an answer, or why there is none.
+type answered[T any] struct {
+	value T
+	err   error
+}
+
+// try is ask for an answer that may be an error. The context may end before the answer is there, so the answer comes
+// through a channel and not through a variable of the caller.
+func try[T any](ctx context.Context, l *Loop, answer func() (T, error)) (T, error) {
+	a, err := ask(ctx, l, func() answered[T] {
+		v, err := answer()
+		return answered[T]{v, err}
+	})
+	return a.value, cmp.Or(err, a.err)
 }
 
 // await posts a message and waits for its reply.

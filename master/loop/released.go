@@ -84,17 +84,13 @@ type regrown struct {
 // exploreReleased explores a campaign whose tree was put away. Errors are those of ctx, and of reading
 // the store.
 func (l *Loop) exploreReleased(ctx context.Context, c *campaign, way []amazons.Position) (explore.Explored, error) {
-	type answer struct {
-		explored explore.Explored
-		err      error
-	}
-	done := make(chan answer, 1)
+	done := make(chan answered[explore.Explored], 1)
 	select {
 	case shown := <-l.shown:
 		// Reading takes the longer the larger the tree is; if nobody waits so long, the next person
 		// who asks has it.
 		go func() {
-			var a answer
+			var a answered[explore.Explored]
 			if shown.tree == nil || shown.campaign != c.Number {
 				*shown = regrown{}
 				var grown Campaign
@@ -102,7 +98,7 @@ func (l *Loop) exploreReleased(ctx context.Context, c *campaign, way []amazons.P
 				*shown = regrown{campaign: c.Number, tree: grown.Tree}
 			}
 			if a.err == nil {
-				a.explored = explore.Tree(shown.tree, way)
+				a.value = explore.Tree(shown.tree, way)
 			}
 			shown.idle = 0
 			l.shown <- shown
@@ -117,7 +113,7 @@ func (l *Loop) exploreReleased(ctx context.Context, c *campaign, way []amazons.P
 			return explore.Explored{}, fmt.Errorf("the tree of campaign %s cannot be read from the store: %v", c.Name,
 				a.err)
 		}
-		return a.explored, nil
+		return a.value, nil
 	case <-ctx.Done():
 		return explore.Explored{}, ctx.Err()
 	}

@@ -151,15 +151,7 @@ func (c *crew) current(s *Session) bool { return c.byName[s.Name] == s }
 // Join begins a session; one of the same name that was there before ends. Errors: ErrQuarantined,
 // ErrCrowded, ErrEnded, those of ctx.
 func (l *Loop) Join(ctx context.Context, w Worker) (*Session, error) {
-	type joined struct {
-		s   *Session
-		err error
-	}
-	r, err := ask(ctx, l, func() joined {
-		s, err := l.join(w)
-		return joined{s, err}
-	})
-	return r.s, errors.Join(err, r.err)
+	return try(ctx, l, func() (*Session, error) { return l.join(w) })
 }
 
 func (l *Loop) join(w Worker) (*Session, error) {
@@ -192,16 +184,12 @@ func (l *Loop) join(w Worker) (*Session, error) {
 
 // Session returns the session of a token. Errors: ErrNoSession, ErrEnded, those of ctx.
 func (l *Loop) Session(ctx context.Context, token string) (*Session, error) {
-	s, err := ask(ctx, l, func() *Session {
+	return try(ctx, l, func() (*Session, error) {
 		if s := l.crew.byToken[token]; s != nil && !s.quarantined {
-			return s
+			return s, nil
 		}
-		return nil
+		return nil, ErrNoSession
 	})
-	if err == nil && s == nil {
-		err = ErrNoSession
-	}
-	return s, err
 }
 
 // Attach says that the stream of a link has begun. A stream that the session had before is ended. A worker that comes

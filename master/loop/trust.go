@@ -188,12 +188,7 @@ func (l *Loop) Quarantines(ctx context.Context) ([]trust.Quarantine, error) {
 // with no offence counted. It returns them once that is durable. Errors: ErrNotQuarantined, the
 // store's.
 func (l *Loop) Release(ctx context.Context, name string) ([]trust.Quarantine, error) {
-	var released []trust.Quarantine
-	failed, err := ask(ctx, l, func() (err error) {
-		released, err = l.releaseName(name)
-		return err
-	})
-	return released, errors.Join(err, failed)
+	return try(ctx, l, func() ([]trust.Quarantine, error) { return l.releaseName(name) })
 }
 
 func (l *Loop) releaseName(name string) (released []trust.Quarantine, err error) {
