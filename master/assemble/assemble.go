@@ -100,7 +100,7 @@ func Write(ctx context.Context, name string, in Input) (*proof.Set, error) {
 		}
 	}
 	union.Leaves = max(union.Leaves, in.Leaves)
-	pruned, missing, err := proof.Prune(ctx, union, proof.PruneOptions{})
+	pruned, missing, err := proof.Prune(ctx, union, nil)
 	if err != nil {
 		return nil, err
 	}

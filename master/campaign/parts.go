@@ -105,8 +105,8 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 			p.top.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
 		}
 		var missing []amazons.Key
-		p.top, missing, err = proof.Prune(ctx, p.top, proof.PruneOptions{
-			Known: func(key amazons.Key) eval.Verdict { return k.facts[key].Verdict }})
+		p.top, missing, err = proof.Prune(ctx, p.top,
+			func(key amazons.Key) eval.Verdict { return k.facts[key].Verdict })
 		if err != nil {
 			return nil, err
 		}

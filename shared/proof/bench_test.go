@@ -117,7 +117,7 @@ func BenchmarkPrune(b *testing.B) {
 	solve(b)
 	n := 0
 	for b.Loop() {
-		pruned, missing, err := proof.Prune(context.Background(), solved.cert, proof.PruneOptions{})
+		pruned, missing, err := proof.Prune(context.Background(), solved.cert, nil)
 		if err != nil || len(missing) > 0 {
 			b.Fatal(missing, err)
 		}

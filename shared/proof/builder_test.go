@@ -113,7 +113,7 @@ func TestBuilderSmallBoards(t *testing.T) {
 		cert := build(t, p.Board, p.State(), v, x, eval.LeavesOf(c.rulesOnly))
 		cert.Roots[0] = proof.RootOf(p, v)
 		data := verify(t, cert)
-		pruned, missing, err := proof.Prune(context.Background(), cert, proof.PruneOptions{})
+		pruned, missing, err := proof.Prune(context.Background(), cert, nil)
 		if err != nil || len(missing) > 0 || pruned.Set.Len() > cert.Set.Len() {
 			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Set.Len(), cert.Set.Len(),
 				missing,
@@ -255,7 +255,7 @@ func TestPartsOfWorkers(t *testing.T) {
 	add(proof.NewBuilder(b, x, options), p, v)
 
 	last := parts[len(parts)-1]
-	_, missing, err := proof.Prune(context.Background(), last, proof.PruneOptions{})
+	_, missing, err := proof.Prune(context.Background(), last, nil)
 	if err != nil || len(missing) == 0 {
 		t.Fatalf("the last part alone lacks nothing: the test tests nothing (%v)", err)
 	}
@@ -279,7 +279,7 @@ func TestPartsOfWorkers(t *testing.T) {
 	verify(t, all)
 	all.Roots = last.Roots
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	pruned, missing, err := proof.Prune(context.Background(), all, proof.PruneOptions{})
+	pruned, missing, err := proof.Prune(context.Background(), all, nil)
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("missing %v, %v", missing, err)
 	}
@@ -303,7 +303,7 @@ func TestPartsOfWorkers(t *testing.T) {
 			}
 		}
 		_, missing, err := proof.Prune(context.Background(), proof.Certificate{Board: b, Roots: all.Roots, Set: less},
-			proof.PruneOptions{})
+			nil)
 		if err != nil || len(missing) != 1 || missing[0] != gone.Key {
 			t.Fatalf("without %v: missing %v, %v", gone, missing, err)
 		}

@@ -21,7 +21,7 @@
 //     other parts prove: it cites them ([Citation]). A [Fact] names the part that proves a
 //     position, by its [ID]. [Outline] is what others need to know of a part without its entries.
 //  5. [Set.Merge] unites the sets of parts. [Prune] keeps the entries that the roots need, and lists
-//     the positions that they lack. [PruneOptions] has what the result may cite.
+//     the positions that they lack.
 //  6. [WriteManifest] lists the parts of a proof. [Split] cuts a certificate into parts, and [Pack]
 //     makes one of them.
 //  7. The package checker judges the result. It shares no code with this package.

@@ -436,7 +436,7 @@ func TestMutations(t *testing.T) {
 		if (err == nil) != (want == nil) {
 			t.Errorf("change %d: the checker says %v, the dumb check %v", i, err, want)
 		}
-		_, missing, err := proof.Prune(context.Background(), changed, proof.PruneOptions{})
+		_, missing, err := proof.Prune(context.Background(), changed, nil)
 		if err != nil || i%3 != 2 && (len(missing) == 0) != (want == nil) {
 			t.Errorf("change %d: missing %v, %v, the dumb check says %v", i, missing, err, want)
 		}
@@ -450,7 +450,7 @@ func TestMutations(t *testing.T) {
 	}
 	c.Roots = []proof.Root{c.Roots[0]}
 	c.Roots[0].Claim = eval.Won
-	if _, missing, err := proof.Prune(context.Background(), c, proof.PruneOptions{}); err != nil || len(missing) != 1 {
+	if _, missing, err := proof.Prune(context.Background(), c, nil); err != nil || len(missing) != 1 {
 		t.Errorf("a false root: missing %v, %v", missing, err)
 	}
 }

@@ -126,7 +126,7 @@ func TestLineAndBelow(t *testing.T) {
 		if len(line) > 2 {
 			long++
 		}
-		pruned, missing, err := proof.Prune(context.Background(), c, proof.PruneOptions{})
+		pruned, missing, err := proof.Prune(context.Background(), c, nil)
 		if err != nil || len(missing) != 0 {
 			t.Fatalf("%v, %d missing", err, len(missing))
 		}

@@ -272,7 +272,7 @@ func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error
 		}
 		all.Set.Merge(c.Set)
 	}
-	packed, missing, err := Prune(ctx, all, PruneOptions{})
+	packed, missing, err := Prune(ctx, all, nil)
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("pack %s: %w for %d positions", manifest, ErrMissing, len(missing))
 	}
@@ -347,7 +347,7 @@ func narrowestPart(ctx context.Context, c Certificate, roots []Root, positions i
 	err error) {
 	c.Roots = roots
 	for at := layerOf(roots[0].State.Key(c.Board)) + 1; ; at++ {
-		part, missing, err := Prune(ctx, c, PruneOptions{Known: func(k amazons.Key) eval.Verdict {
+		part, missing, err := Prune(ctx, c, func(k amazons.Key) eval.Verdict {
 			switch {
 			case layerOf(k) < at:
 				return eval.Open
@@ -356,7 +356,7 @@ func narrowestPart(ctx context.Context, c Certificate, roots []Root, positions i
 			default: // of a whole certificate: a position that is needed and no entry is lost
 				return eval.Lost
 			}
-		}})
+		})
 		switch {
 		case err != nil:
 			return part, 0, err

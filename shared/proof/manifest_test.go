@@ -36,7 +36,7 @@ func TestSplitAndPack(t *testing.T) {
 		}
 	}
 	for i, c := range []proof.Certificate{whole, rules, several} {
-		pruned, missing, err := proof.Prune(t.Context(), c, proof.PruneOptions{})
+		pruned, missing, err := proof.Prune(t.Context(), c, nil)
 		if err != nil || len(missing) > 0 {
 			t.Fatal(missing, err)
 		}

@@ -15,29 +15,28 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// PruneOptions are the settings of [Prune]. The zero value is good.
-type PruneOptions struct {
-	// Known tells of positions (by canonical key) that other parts prove. The result cites those that
-	// it needs, and has no entries below them. It is asked for positions with more arrows than every
-	// root, by several goroutines at once. nil stands for none.
-	Known func(amazons.Key) eval.Verdict
-}
-
 // Prune returns c with the entries that its roots need: those reached from the roots by the moves
-// of the entries and all replies, where neither the leaf rules of c nor Known decide. What c cites
-// counts as known. missing are the canonical positions, in order, that should be won for the side to
+// of the entries and all replies, where neither the leaf rules of c nor known decide. What c cites
+// counts as known.
+//
+// known tells of positions (by canonical key) that other parts prove. The result cites those that it needs, and has no
+// entries below them. It is asked for positions with more arrows than every root, by several goroutines at once. nil
+// stands for none.
+//
+// missing are the canonical positions, in order, that should be won for the side to
 // move and are neither entries nor leaves, or whose entry's move is not legal; and the roots claimed
 // lost that are won by a leaf rule. Of more than maxMissing it is not determined which are told. With
 // nothing missing the result is valid, given its citations. c is not changed. It takes about as long as
 // a check. Errors are those of ctx, or wrap ErrInvalid.
-func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certificate, missing []amazons.Key, err error) {
+func Prune(ctx context.Context, c Certificate, known func(amazons.Key) eval.Verdict) (pruned Certificate,
+	missing []amazons.Key, err error) {
 	if err := c.validate(); err != nil {
 		return c, nil, fmt.Errorf("prune certificate: %w", err)
 	}
 	set := cmp.Or(c.Set, new(Set))
 	p := &pruner{board: c.Board, leaves: c.Leaves, set: set, missing: make(map[amazons.Key]struct{}),
-		known: o.Known, cited: make(map[Citation]struct{})}
-	if known := o.Known; len(c.Cited) > 0 {
+		known: known, cited: make(map[Citation]struct{})}
+	if len(c.Cited) > 0 {
 		cited := make(map[amazons.Key]eval.Verdict, len(c.Cited))
 		for _, q := range c.Cited {
 			cited[q.Key] = q.Claim
