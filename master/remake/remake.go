@@ -192,7 +192,10 @@ func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
 		return nil, err
 	}
 	w.search, err = dfpn.NewProver(dfpn.Options{Board: m.Board, Table: table, Threads: o.Cores})
-	return w, err
+	if err != nil {
+		return nil, errors.Join(err, table.Close())
+	}
+	return w, nil
 }
 
 // kept reports whether what was made for a part before is where it is to be kept.

@@ -43,7 +43,7 @@ type Prover struct {
 	Witnesses []*Witness
 }
 
-// NewProver returns a search as New does, with its witnesses. It takes the table over, also where it fails.
+// NewProver returns a search as New does, with its witnesses. Where it fails, the table stays open.
 func NewProver(o Options) (*Prover, error) {
 	s, err := New(o)
 	p := &Prover{Searcher: s, Table: o.Table}
@@ -54,7 +54,7 @@ func NewProver(o Options) (*Prover, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.Close())
+		return nil, errors.Join(err, p.closeWitnesses())
 	}
 	return p, nil
 }
@@ -68,12 +68,14 @@ func (p *Prover) Forget() {
 }
 
 // Close releases the memory of all tables. Provers that share a table may each be closed.
-func (p *Prover) Close() error {
+func (p *Prover) Close() error { return errors.Join(p.closeWitnesses(), p.Table.Close()) }
+
+func (p *Prover) closeWitnesses() error {
 	var errs []error
 	for _, w := range p.Witnesses {
 		errs = append(errs, w.Close())
 	}
-	return errors.Join(append(errs, p.Table.Close())...)
+	return errors.Join(errs...)
 }
 
 // Close releases the memory of the witness, and not that of the search.

@@ -205,7 +205,7 @@ func New(c Config) (*Engine, error) {
 	e.search, err = dfpn.NewProver(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
 		MinSolvedNodes: c.MinFactNodes})
 	if err != nil {
-		return nil, fmt.Errorf("start search: %w", err)
+		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
 	}
 	for _, w := range e.search.Witnesses {
 		e.proofs = append(e.proofs, &witness{Witness: w})
