@@ -31,7 +31,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -271,6 +270,8 @@ func (f *Folder) Remove(id proof.ID) error {
 	return nil
 }
 
+const hexDigits = "0123456789abcdef"
+
 // List implements Store. Files with a dot in front are none of its business.
 func (f *Folder) List() iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
@@ -281,15 +282,14 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 			}
 			for _, e := range sub.entries {
 				path := filepath.Join(sub.path, e.Name())
-				var id proof.ID
-				n, err := hex.Decode(id[:], []byte(e.Name()[:min(len(e.Name()), 2*len(id))]))
+				id, named := proof.ParseID(e.Name())
 				info, gone := e.Info()
 				switch {
 				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
 					continue
-				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 && err == nil && n == 1:
+				case sub.path == f.root && e.IsDir() && strings.Trim(e.Name(), hexDigits) == "" && len(e.Name()) == 2:
 					continue
-				case err != nil, n != len(id), f.path(id) != path, !e.Type().IsRegular():
+				case !named, f.path(id) != path, !e.Type().IsRegular():
 					if !yield(Part{}, fmt.Errorf("%w: %s", ErrForeign, path)) {
 						return
 					}

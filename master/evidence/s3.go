@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -276,9 +275,8 @@ func (s *S3) List() iter.Seq2[Part, error] {
 				yield(p, s.failed("list", err))
 				return
 			}
-			digits := strings.TrimPrefix(o.Key, s.prefix)
-			if n, bad := hex.Decode(p.ID[:], []byte(digits[:min(len(digits), 2*len(p.ID))])); bad != nil ||
-				n != len(p.ID) || s.key(p.ID) != o.Key {
+			var named bool
+			if p.ID, named = proof.ParseID(strings.TrimPrefix(o.Key, s.prefix)); !named || s.key(p.ID) != o.Key {
 				err = fmt.Errorf("%w: the object %s in %s", ErrForeign, o.Key, s)
 			}
 			if !yield(p, err) {

@@ -24,7 +24,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -205,11 +204,8 @@ func (w *workshop) kept(p Part) bool {
 	}
 	folder := evidence.OpenFolder(w.keep)
 	for _, name := range p.Made {
-		id, err := hex.DecodeString(name)
-		if err != nil || len(id) != len(proof.ID{}) {
-			return false
-		}
-		if _, there, err := folder.Has(proof.ID(id)); err != nil || !there {
+		id, ok := proof.ParseID(name)
+		if _, there, err := folder.Has(id); !ok || err != nil || !there {
 			return false
 		}
 	}

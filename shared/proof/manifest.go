@@ -63,6 +63,12 @@ type Manifest struct {
 // Name returns all hexadecimal digits of an ID: the name of a part's file.
 func (id ID) Name() string { return hex.EncodeToString(id[:]) }
 
+// ParseID returns the ID of a name, and whether it is one.
+func ParseID(name string) (id ID, ok bool) {
+	_, err := hex.Decode(id[:], []byte(name[:min(len(name), 2*len(id))]))
+	return id, err == nil && id.Name() == name
+}
+
 // PartsFolder is the folder beside the manifest of this name that has its parts.
 func PartsFolder(manifest string) string { return strings.TrimSuffix(manifest, ".proof") + ".parts" }
 

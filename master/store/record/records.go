@@ -534,7 +534,7 @@ func EncodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) 
 		j := claimJSON{Verdict: uint8(c.Verdict), Basis: uint8(c.Basis), Worker: c.Worker}
 		if f := c.Fact; f != (proof.Fact{}) {
 			j.Fact = &factJSON{Key: hexKey(f.Key), Verdict: uint8(f.Verdict), Work: f.Nodes,
-				Certificate: hex.EncodeToString(f.Certificate[:])}
+				Certificate: f.Certificate.Name()}
 		}
 		return j
 	}
@@ -559,12 +559,10 @@ func DecodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, er
 		c := graph.Claim{Verdict: eval.Verdict(j.Verdict), Basis: graph.Basis(j.Basis), Worker: j.Worker}
 		if f := j.Fact; f != nil {
 			c.Fact = proof.Fact{Key: key(f.Key), Verdict: eval.Verdict(f.Verdict), Nodes: f.Work}
-			id, err := hex.DecodeString(f.Certificate)
-			if err == nil && len(id) != len(c.Fact.Certificate) {
-				err = fmt.Errorf("a certificate id has %d bytes", len(id))
+			var ok bool
+			if c.Fact.Certificate, ok = proof.ParseID(f.Certificate); !ok {
+				failed = errors.Join(failed, fmt.Errorf("%q is not the name of a certificate", f.Certificate))
 			}
-			failed = errors.Join(failed, err)
-			copy(c.Fact.Certificate[:], id)
 		}
 		return c
 	}
