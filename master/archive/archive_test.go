@@ -134,7 +134,7 @@ func TestImportBelievesNothing(t *testing.T) {
 		t.Fatalf("%v, %+v", err, snap)
 	}
 	for _, n := range snap.Nodes {
-		if n.Key == won && (n.Phi < 1<<20 || n.Delta < n.Phi) || n.Key == lost && (n.Delta != 1 || n.Phi < 1<<20) {
+		if n.Key == won && (n.Phi != 1 || n.Delta < 1<<20) || n.Key == lost && (n.Delta != 1 || n.Phi < 1<<20) {
 			t.Errorf("%+v does not steer the search", n)
 		}
 	}

@@ -109,7 +109,8 @@ func (t *Tree) nextWorker() *worker {
 //     (policy.warmPercent).
 //   - Among equals it takes the most proving one, then one that w has searched before, then the first.
 //   - Where only leaves are left that were set aside, it takes the most proving of them.
-//   - With EasyReplies it takes the child with the smallest phi after a first move, where all have to be won.
+//   - With EasyReplies it takes the child with the smallest phi after a first move, where all have to be won. What an
+//     archive says is won comes last.
 //
 // The root is not locked.
 func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
@@ -120,6 +121,7 @@ func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
 		var most, step float64
 		lost := t.graph.Chance(n)
 		easy := t.easy(n)
+		var least uint32 // number of best
 		for _, c := range n.Children {
 			if c.Class < want {
 				continue
@@ -130,17 +132,13 @@ func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
 				below *= warmth
 			}
 			if easy {
-				here, below, number = 1, 1, c.Phi
-			}
-			first := uint32(0)
-			if best != nil {
-				if first = best.Delta; easy {
-					first = best.Phi
+				if here, below, number = 1, 1, c.Phi; !c.Expanded && graph.IsClaim(c.Phi, c.Delta) {
+					number = graph.Infinity
 				}
 			}
 			if best == nil || below > most || below == most &&
-				(number < first || number == first && c.Warm == w.serial && best.Warm != w.serial) {
-				best, most, step = c, below, here
+				(number < least || number == least && c.Warm == w.serial && best.Warm != w.serial) {
+				best, most, step, least = c, below, here, number
 			}
 		}
 		n, use = best, use*step

@@ -30,26 +30,28 @@ type Record struct {
 	Children string
 }
 
-// Numbers of a leaf that an archive says is decided, without the part that proves it. A claimed win, which the other
-// side would have to refute, comes after all open positions, whose numbers are smaller. A claimed loss is the first to
-// be tried.
+// Numbers of a leaf that an archive says is decided, without the part that proves it: what is claimed costs next to
+// nothing to prove. So a claimed loss is tried first, a claimed win comes after all open positions, and the parent of
+// a claimed win is hardly harder to refute for it.
 const (
-	claimLate  = 1 << 26
-	claimNever = 1<<30 - 2
-	claimFirst = 1
+	claimTrue  = 1
+	claimFalse = 1<<30 - 2
+	// claimLate is the phi of a claimed win in stores that were imported until November 2026. It made the parent look
+	// as if nothing could refute it.
+	claimLate = 1 << 26
 )
 
 // ClaimNumbers returns the numbers of a leaf whose side to move wins or loses by an archive alone.
 func ClaimNumbers(wins bool) (phi, delta uint32) {
 	if wins {
-		return claimLate, claimNever
+		return claimTrue, claimFalse
 	}
-	return claimNever, claimFirst
+	return claimFalse, claimTrue
 }
 
 // IsClaim reports whether a leaf still has the numbers of ClaimNumbers.
 func IsClaim(phi, delta uint32) bool {
-	return phi == claimLate && delta == claimNever || phi == claimNever && delta == claimFirst
+	return min(phi, delta) == claimTrue && max(phi, delta) == claimFalse
 }
 
 // ErrRecords is wrapped by every error about records and facts that no graph can have written.
@@ -72,6 +74,9 @@ func (g *Graph) Restore(all []Record) error {
 		}
 		met++
 		n.Nodes, n.Budget, n.recorded = r.Nodes, r.Budget, true
+		if r.Phi == claimLate && r.Delta == claimFalse {
+			r.Phi = claimTrue
+		}
 		g.SetLeaf(n, r.Phi, r.Delta)
 	}
 	if met != len(all) {

@@ -2,6 +2,33 @@ package graph
 
 import "testing"
 
+// TestRestoreClaims: a reply that an archive says is refuted comes last, and its parent is not the harder to refute
+// for it. The numbers of older stores are read as those of today.
+func TestRestoreClaims(t *testing.T) {
+	root := position(t, ".B../..../..../..W. w")
+	whole := New(root, nil, 1000)
+	whole.expand(whole.Root, whole.successors(whole.Root))
+	whole.Propagate()
+	claimed := whole.Root.Children[0].Key
+	records := whole.Take()
+	phi, delta := ClaimNumbers(true)
+	for _, phi := range []uint32{phi, claimLate} {
+		g := New(root, nil, 1000)
+		if err := g.Restore(append(records[:1:1], Record{Key: claimed, Phi: phi, Delta: delta})); err != nil {
+			t.Fatal(err)
+		}
+		c := g.Get(claimed)
+		if !IsClaim(c.Phi, c.Delta) || g.Root.Delta > whole.Root.Delta || g.Root.Phi != 1 {
+			t.Errorf("the claimed reply has %d and %d, its parent %d and %d", c.Phi, c.Delta, g.Root.Phi, g.Root.Delta)
+		}
+		for _, o := range g.Root.Children {
+			if o != c && o.Delta >= c.Delta {
+				t.Errorf("an open reply has delta %d, the claimed one %d", o.Delta, c.Delta)
+			}
+		}
+	}
+}
+
 // TestRestoreOutOfOrder: where records were lost, a position may have a larger number than one below it. All are
 // reached still, and the next expansion has the largest number.
 func TestRestoreOutOfOrder(t *testing.T) {
