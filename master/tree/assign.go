@@ -132,7 +132,7 @@ func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
 				below *= warmth
 			}
 			if easy {
-				if here, below, number = 1, 1, c.Phi; !c.Expanded && graph.IsClaim(c.Phi, c.Delta) {
+				if here, below, number = 1, 1, c.Phi; c.ClaimedWon() {
 					number = graph.Infinity
 				}
 			}

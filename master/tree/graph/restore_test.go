@@ -11,14 +11,16 @@ func TestRestoreClaims(t *testing.T) {
 	whole.Propagate()
 	claimed := whole.Root.Children[0].Key
 	records := whole.Take()
+	records = records[:1:1]
 	phi, delta := ClaimNumbers(true)
 	for _, phi := range []uint32{phi, claimLate} {
 		g := New(root, nil, 1000)
-		if err := g.Restore(append(records[:1:1], Record{Key: claimed, Phi: phi, Delta: delta})); err != nil {
+		if err := g.Restore(append(records, Record{Key: claimed, Phi: phi, Delta: delta})); err != nil {
 			t.Fatal(err)
 		}
 		c := g.Get(claimed)
-		if !IsClaim(c.Phi, c.Delta) || g.Root.Delta > whole.Root.Delta || g.Root.Phi != 1 {
+		if !IsClaim(c.Phi, c.Delta) || !c.ClaimedWon() || g.Root.ClaimedWon() ||
+			g.Root.Delta > whole.Root.Delta || g.Root.Phi != 1 {
 			t.Errorf("the claimed reply has %d and %d, its parent %d and %d", c.Phi, c.Delta, g.Root.Phi, g.Root.Delta)
 		}
 		for _, o := range g.Root.Children {
@@ -26,6 +28,12 @@ func TestRestoreClaims(t *testing.T) {
 				t.Errorf("an open reply has delta %d, the claimed one %d", o.Delta, c.Delta)
 			}
 		}
+	}
+	g := New(root, nil, 1000)
+	phi, delta = ClaimNumbers(false)
+	err := g.Restore(append(records, Record{Key: claimed, Phi: phi, Delta: delta}))
+	if err != nil || !g.Root.ClaimedWon() {
+		t.Errorf("with a move that is claimed to win: %d and %d, %v", g.Root.Phi, g.Root.Delta, err)
 	}
 }
 
