@@ -209,7 +209,7 @@ type library struct {
 func (l *library) refuse(path, reason string) {
 	l.refused++
 	if len(l.files) < maxRefusedFiles {
-		l.files = append(l.files, path+": "+reason)
+		l.files = append(l.files, cli.Quoted(path)+": "+reason)
 	}
 }
 
@@ -272,7 +272,7 @@ func (l *library) read(ctx context.Context, folder string) error {
 func (l *library) open(path string) (p found, err error) {
 	data, err := disk.ReadFile(path)
 	if err != nil {
-		return p, err
+		return p, cmp.Or(errors.Unwrap(err), err) // without the path
 	}
 	if err := proof.Intact(data); err != nil {
 		return p, err
@@ -284,7 +284,7 @@ func (l *library) open(path string) (p found, err error) {
 	case info.Board != l.board:
 		return p, fmt.Errorf("a part of the board %s", info.Board)
 	case l.rulesOnly && info.Leaves != eval.MoveLeaves:
-		return p, errors.New("it rests on more than the rules of the game, which is all that this campaign allows")
+		return p, errors.New("it rests on more than leaf rule 1, and this campaign is by the rules of the game alone")
 	}
 	p = found{path: path, id: proof.IDOf(data), size: int64(len(data)), cited: cited}
 	for _, r := range info.Roots {

@@ -496,13 +496,14 @@ func (c *campaign) winningMoves() []string {
 	}
 	list := []string{}
 	state := root.State()
-	// A root that a leaf rule decides has no move of its own: those that leave the other side lost by the rules win.
-	ruled := len(lost) == 0 && c.settled != nil && c.settled.Verdict == eval.Won
 	for _, m := range state.Moves(nil) {
-		after, _ := state.After(m).Canonical(root.Board)
-		if lost[after.Key(root.Board)] || ruled && eval.Plain(after, eval.LeavesOf(c.about.RulesOnly)) == eval.Lost {
+		if lost[state.After(m).CanonicalKey(root.Board)] {
 			list = append(list, m.String())
 		}
+	}
+	if len(list) == 0 && c.settled != nil && c.settled.Verdict == eval.Won { // a leaf rule decides the root
+		rules := proof.Certificate{Board: root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Set: new(proof.Set)}
+		list = rules.WinningMoves(state)
 	}
 	slices.Sort(list)
 	return list

@@ -72,8 +72,9 @@ func (f *Farm) heal() error {
 		}
 		if len(gone) > kept && !f.options.Lost {
 			return fmt.Errorf("%w: %d of the %d parts of campaign %s are not in %s; put them back there, or, if they "+
-				"are lost, have what they prove forgotten: master evidence gc --lost --store %s", store.ErrCorrupt,
-				len(gone), len(gone)+kept, c.about.Name, f.store.Place(), f.options.StoreFile)
+				"are lost, have what they prove forgotten: %s evidence gc --lost --store %s", store.ErrCorrupt,
+				len(gone), len(gone)+kept, c.about.Name, f.store.Place(), cli.Program("master"),
+				cli.Quoted(f.options.StoreFile))
 		}
 		if len(gone) == 0 {
 			continue

@@ -93,7 +93,7 @@ func fileGiven(text string) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder; give a board such as 5x6, or a position", text)
 	case isProof(text):
-		return fmt.Errorf("%s is a certificate; %s verify %[1]s checks it", text, cli.Program("master"))
+		return fmt.Errorf("%s is a certificate; %s verify %s checks it", text, cli.Program("master"), cli.Quoted(text))
 	}
 	return fmt.Errorf("%s is a file; give a board such as 5x6, or a position", text)
 }

@@ -270,8 +270,6 @@ func (f *Folder) Remove(id proof.ID) error {
 	return nil
 }
 
-const hexDigits = "0123456789abcdef"
-
 // List implements Store. Files with a dot in front are none of its business.
 func (f *Folder) List() iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
@@ -287,7 +285,8 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 				switch {
 				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
 					continue
-				case sub.path == f.root && e.IsDir() && strings.Trim(e.Name(), hexDigits) == "" && len(e.Name()) == 2:
+				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
+					strings.Trim(e.Name(), "0123456789abcdef") == "":
 					continue
 				case !named, f.path(id) != path, !e.Type().IsRegular():
 					if !yield(Part{}, fmt.Errorf("%w: %s", ErrForeign, path)) {

@@ -23,9 +23,10 @@ func Parse(text string) (black, white, empty Set, err error) {
 	// The rows are as wide as the grid, so they are the rows of a position.
 	p, err := amazons.ParsePosition(strings.Join(rows, "/"))
 	switch {
-	case strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune("WwBbXx./12345678 \t\n", c) }),
-		len(strings.Fields(text)) > 1:
-		err = errors.New("squares are W, B, x, . and 1 to 8, and an area has no side to move")
+	case len(strings.Fields(text)) > 1:
+		err = errors.New("an area is one word: it has no side to move")
+	case strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune("WwBbXx./12345678 \t\n", c) }):
+		err = errors.New("squares are W, B, x, . and 1 to 8")
 	case err == nil && p.Burnt == p.Board.Mask():
 		err = errors.New("no square that is not burnt")
 	}

@@ -63,7 +63,8 @@ func TestFrames(t *testing.T) {
 		{name: "empty blocks", window: window1K, length: 3 * kib, block: kib, empty: 2, good: true},
 		{name: "the unused bit", descriptor: unused, window: window1K, length: kib, block: kib, good: true},
 		{name: "the reserved bit", descriptor: reserved, window: window1K, length: kib, block: kib},
-		{name: "the content size", descriptor: sized, window: window1K, content: kib, length: kib, block: kib, good: true},
+		{name: "the content size", descriptor: sized, window: window1K, content: kib, length: kib, block: kib,
+			good: true},
 		{name: "no content size", descriptor: sized, window: window1K, content: 1<<64 - 1, length: kib, block: kib},
 	} {
 		want := bytes.Repeat([]byte("amazons "), c.length/8)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,23 +32,28 @@ func typed(name string) string {
 	if strings.Contains(folder, "go-build") {
 		return "go run ./" + name
 	}
-	return folder + Program(name)
+	return Quoted(folder + Program(name))
 }
 
 // Quoted returns the name of a file as a shell takes it for that file: in quotes where it has other signs than those
-// of most names, and never as a flag.
+// of most names, and never as a flag. What a terminal would not print is escaped, as Bash and its kin read it.
 func Quoted(file string) string {
 	if strings.HasPrefix(file, "-") {
 		file = "./" + file
 	}
+	hidden := func(c rune) bool { return !unicode.IsPrint(c) }
 	odd := func(c rune) bool {
 		return c < utf8.RuneSelf && !unicode.IsLetter(c) && !unicode.IsDigit(c) &&
 			!strings.ContainsRune("/._-+=:,@%", c)
 	}
-	if file != "" && !strings.ContainsFunc(file, odd) {
-		return file
+	switch {
+	case !utf8.ValidString(file) || strings.ContainsFunc(file, hidden):
+		quoted := strconv.Quote(file)
+		return "$'" + strings.ReplaceAll(quoted[1:len(quoted)-1], "'", `\'`) + "'"
+	case file == "" || file[0] == '=' || strings.ContainsFunc(file, odd):
+		return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	}
-	return "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	return file
 }
 
 // installedPrefix begins the names of our programs where they are installed beside others.

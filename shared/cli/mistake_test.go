@@ -23,7 +23,8 @@ func TestTyped(t *testing.T) {
 func TestQuoted(t *testing.T) {
 	for file, want := range map[string]string{
 		"/a/5x5.proof": "/a/5x5.proof", "á.proof": "á.proof", "a b": "'a b'", "-a": "./-a", "it's": `'it'\''s'`,
-		"a\nb": "'a\nb'", "": "''", "$x": "'$x'",
+		"a\nb": `$'a\nb'`, "": "''", "$x": "'$x'",
+		"~": "'~'", "a!*": "'a!*'", "=ls": "'=ls'", "a=b": "a=b", "\u009b'": `$'\u009b\''`, "\xff": `$'\xff'`,
 	} {
 		if got := Quoted(file); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)

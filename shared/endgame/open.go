@@ -269,7 +269,7 @@ func OpenDir(dir string) (db *DB, skipped []error, err error) {
 		db = d
 	}
 	if db == nil {
-		return nil, skipped, fmt.Errorf("%w in %s; worker db build --dir FOLDER makes one", ErrNone, dir)
+		return nil, skipped, fmt.Errorf("%w in %s", ErrNone, dir)
 	}
 	return db, skipped, nil
 }

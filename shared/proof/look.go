@@ -46,6 +46,17 @@ func (c *Certificate) Look(s amazons.State) Finding {
 	return Finding{Verdict: eval.Lost, Reason: ByReplies}
 }
 
+// WinningMoves returns the moves of s that c shows to win, as texts: Look says that the position after them is lost.
+func (c *Certificate) WinningMoves(s amazons.State) []string {
+	won := []string{}
+	for m := range s.AllMoves() {
+		if c.Look(s.After(m)).Verdict == eval.Lost {
+			won = append(won, m.String())
+		}
+	}
+	return won
+}
+
 // won is Look without a look at replies.
 func (c *Certificate) won(s amazons.State) Finding {
 	canonical, symmetry := s.Canonical(c.Board)

@@ -23,11 +23,10 @@ import (
 // entries below them. It is asked for positions with more arrows than every root, by several goroutines at once. nil
 // stands for none.
 //
-// missing are the canonical positions, in order, that should be won for the side to
-// move and are neither entries nor leaves, or whose entry's move is not legal; and the roots claimed
-// lost that are won by a leaf rule. Of more than maxMissing it is not determined which are told. With
-// nothing missing the result is valid, given its citations. c is not changed. It takes about as long as
-// a check. Errors are those of ctx, or wrap ErrInvalid.
+// missing are the canonical positions, in order, that should be won for the side to move and are neither entries nor
+// leaves, or whose entry's move is not legal; and the roots claimed lost that are won by a leaf rule. Of more than
+// maxMissing it is not determined which are told. With nothing missing the result is valid, given its citations. c is
+// not changed. It takes about as long as a check. Errors are those of ctx, or wrap ErrInvalid.
 func Prune(ctx context.Context, c Certificate, known func(amazons.Key) eval.Verdict) (pruned Certificate,
 	missing []amazons.Key, err error) {
 	if err := c.validate(); err != nil {

@@ -140,6 +140,6 @@ func coresFlag(c *cobra.Command, cores *int) {
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "use `N` cores")
 }
 
-// lineText is a line of input without spaces around it, and without the mark that some editors put before the first
-// line of a file.
+// lineText is a line of input without spaces around it, and without the byte order mark that some editors put before
+// the first line of a file, which may be one of several.
 func lineText(line string) string { return strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")) }

@@ -142,10 +142,17 @@ func openDatabase(args []string, flags *dbFlags, w io.Writer) (*endgame.DB, erro
 	if err != nil {
 		return nil, err
 	}
+	return openFolder(dir, w)
+}
+
+// openFolder opens the best database of a folder.
+func openFolder(dir string, w io.Writer) (*endgame.DB, error) {
 	db, skipped, err := endgame.OpenDir(dir)
-	// A file that cannot be used tells more than that there is no database.
-	if err != nil && len(skipped) > 0 {
+	switch {
+	case err != nil && len(skipped) > 0: // a file that cannot be used tells more than that there is no database
 		return nil, skipped[0]
+	case errors.Is(err, endgame.ErrNone):
+		return nil, fmt.Errorf("%w; %s db build --dir %s makes one", err, cli.Program("worker"), cli.Quoted(dir))
 	}
 	for _, e := range skipped {
 		fmt.Fprintf(w, "worker: passed over: %v\n", e)

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 
 	"amazonsfarm/shared/cli"
@@ -38,15 +39,12 @@ func evalCommand() *cobra.Command {
 					}
 				}
 				if dir != "" {
-					var skipped []error
-					db, skipped, err = endgame.OpenDir(dir)
 					// A folder that the user named must have a database. The default one may be empty or
 					// absent.
-					switch {
-					case err != nil && given && len(skipped) > 0:
-						return skipped[0]
-					case err != nil && (given || !errors.Is(err, endgame.ErrNone)):
+					if db, err = openFolder(dir, c.ErrOrStderr()); err != nil && given {
 						return err
+					} else if err != nil && !errors.Is(err, endgame.ErrNone) {
+						fmt.Fprintf(c.ErrOrStderr(), "worker: passed over: %v\n", err)
 					}
 				}
 				if db != nil {

@@ -258,7 +258,7 @@ func (a *answer) certify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.result.WinningMoves = winningMoves(c, a.position.State())
+	a.result.WinningMoves = c.WinningMoves(a.position.State())
 	file := &cli.Certificate{Positions: uint64(c.Set.Len()), File: a.proofFile}
 	var data []byte // of a certificate that goes nowhere
 	if a.proofFile != "" {
@@ -330,15 +330,4 @@ func (a *answer) check(ctx context.Context, file *cli.Certificate, data []byte) 
 		return err
 	}
 	return cli.As(cli.ErrVerification, fmt.Errorf("verification failed: %w", err))
-}
-
-// winningMoves returns the moves of s that c shows to win: the position after them is lost by it.
-func winningMoves(c proof.Certificate, s amazons.State) []string {
-	won := []string{}
-	for m := range s.AllMoves() {
-		if c.Look(s.After(m)).Verdict == eval.Lost {
-			won = append(won, m.String())
-		}
-	}
-	return won
 }

@@ -60,7 +60,8 @@ func (r *Report) String() string {
 		case r.LacksParts > 0:
 			what = "every byte of the file"
 			parts = fmt.Sprintf("lacks          %s of %s; copy what is missing to %s from the folder beside the "+
-				"store that was copied\n", cli.Counted(r.LacksParts, "part"), cli.FormatSize(int64(r.LacksBytes)), r.Evidence)
+				"store that was copied\n", cli.Counted(r.LacksParts, "part"),
+				cli.FormatSize(int64(r.LacksBytes)), r.Evidence)
 		case r.Evidence != "" && r.Certificates > 0:
 			parts = fmt.Sprintf("parts          %d of %s in %s, each read\n", r.Certificates, size, r.Evidence)
 			if r.Digests > 0 {

@@ -57,8 +57,8 @@ func IsClaim(phi, delta uint32) bool {
 // ErrRecords is wrapped by every error about records and facts that no graph can have written.
 var ErrRecords = errors.New("snapshot does not fit the campaign")
 
-// ClaimedWon reports whether an archive alone says that the side to move of an open position wins: by a claim about the
-// position, or by claims about positions after it.
+// ClaimedWon reports whether an open position has such numbers as hardly anything but an archive gives, which says that
+// the side to move wins: by a claim about the position, or by claims about positions after it.
 func (n *Node) ClaimedWon() bool { return !n.Solved() && n.Delta >= claimFalse }
 
 // Restore puts the last record of each position into a graph that has only a root and facts. They are
