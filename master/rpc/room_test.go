@@ -334,11 +334,8 @@ func TestConclusionWithoutRoom(t *testing.T) {
 		})
 		w := b.worker("w")
 		l := w.lease()
-		id, err := w.upload(certificate(claim(b.root, eval.Lost)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
+		id := w.uploadLost()
+		w.sendLost(1, l, id)
 		time.Sleep(10 * time.Second)
 		if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") {
 			t.Errorf("without room for the certificate: %s (%s)", r.GetState(), r.GetWhy())

@@ -512,6 +512,22 @@ func (w *worker) upload(data []byte) (proof.ID, error) {
 	return id, w.uploadAs(id, uint64(len(data)), data)
 }
 
+// uploadLost uploads a part that proves the root lost.
+func (w *worker) uploadLost() proof.ID {
+	w.b.t.Helper()
+	id, err := w.upload(certificate(claim(w.b.root, eval.Lost)))
+	if err != nil {
+		w.b.t.Fatal(err)
+	}
+	return id
+}
+
+// sendLost sends the result of a lease of the root, with the fact that a part proves the root lost.
+func (w *worker) sendLost(serial uint64, l *farmv1.Lease, id proof.ID) {
+	const lost = farmv1.Verdict_VERDICT_LOST
+	w.send(result(serial, l, lost, fact(w.b.root, lost, id)))
+}
+
 func (w *worker) uploadAs(id proof.ID, size uint64, chunks ...[]byte) error {
 	stream, err := w.b.farm.UploadCertificate(w.b.t.Context())
 	if err != nil {
@@ -672,11 +688,8 @@ func TestSettled(t *testing.T) {
 	if want := b.root.Bytes(); !bytes.Equal(l.GetKey(), want[:]) {
 		t.Fatalf("the first lease is on %x, not on the root", l.GetKey())
 	}
-	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
+	id := w.uploadLost()
+	w.sendLost(1, l, id)
 	if a := w.ack(1); a.GetRefused() != "" {
 		t.Errorf("refused: %s", a.GetRefused())
 	}
@@ -707,14 +720,11 @@ func TestCommitBeforeAcknowledging(t *testing.T) {
 	b := start(t, s, nil)
 	w := b.worker("w")
 	l := w.lease()
-	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := w.uploadLost()
 	s.mu.Lock()
 	s.fail = errors.New("the disk is full")
 	s.mu.Unlock()
-	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
+	w.sendLost(1, l, id)
 	for {
 		m, err := w.stream.Recv()
 		if err != nil {
@@ -753,10 +763,7 @@ func TestRefused(t *testing.T) {
 	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") {
 		t.Errorf("a fact without a certificate: %q", a.GetRefused())
 	}
-	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := w.uploadLost()
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 4,
 		Facts: []*farmv1.Fact{fact(b.root, won, id)}}}})
 	if a := w.ack(4); !strings.Contains(a.GetRefused(), "does not claim") {
@@ -802,7 +809,7 @@ func TestRefused(t *testing.T) {
 	}
 	o := &worker{b: b, session: "nobody"}
 	o.connect()
-	_, err = o.stream.Recv()
+	_, err := o.stream.Recv()
 	wantCode(t, err, codes.FailedPrecondition, "join again")
 	stream, err := b.farm.Work(t.Context())
 	if err != nil {
@@ -857,12 +864,9 @@ func TestRestart(t *testing.T) {
 	wantCode(t, err, codes.FailedPrecondition, "join again")
 
 	w = b.worker("w")
-	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := w.uploadLost()
 	// A result of a lease from before the restart: refused, but its fact is as good as ever.
-	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
+	w.sendLost(1, l, id)
 	if a := w.ack(1); a.GetRefused() == "" || !a.GetOldLease() {
 		t.Errorf("a result of an old lease: %v", a)
 	}

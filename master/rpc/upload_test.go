@@ -335,14 +335,11 @@ func TestFactOfRemovedPart(t *testing.T) {
 	defer b.kill()
 	w := b.worker("w")
 	l := w.lease()
-	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := w.uploadLost()
 	s.mu.Lock()
 	delete(s.certificates, id)
 	s.mu.Unlock()
-	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
+	w.sendLost(1, l, id)
 	if a := w.ack(1); !strings.Contains(a.GetRefused(), "not among those that were received") {
 		t.Errorf("refused with %q", a.GetRefused())
 	}

@@ -140,6 +140,6 @@ func coresFlag(c *cobra.Command, cores *int) {
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "use `N` cores")
 }
 
-// lineText is a line of input without spaces around it, and without the byte order mark that some editors put before
-// the first line of a file, which may be one of several.
+// lineText is a line of input without spaces around it and without a byte order mark, which some editors put at the
+// begin of a file.
 func lineText(line string) string { return strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")) }

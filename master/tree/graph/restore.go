@@ -31,8 +31,8 @@ type Record struct {
 }
 
 // Numbers of a leaf that an archive says is decided, without the part that proves it: what is claimed costs next to
-// nothing to prove. So a claimed loss is tried first, a claimed win comes after all open positions, and the parent of
-// a claimed win is hardly harder to refute for it.
+// nothing to prove. So a claimed loss is tried first. A claimed win comes after all open positions, and adds next to
+// nothing to the work of refuting its parent.
 const (
 	claimTrue  = 1
 	claimFalse = 1<<30 - 2
@@ -54,12 +54,12 @@ func IsClaim(phi, delta uint32) bool {
 	return min(phi, delta) == claimTrue && max(phi, delta) == claimFalse
 }
 
+// ClaimedWon reports whether an open position has the numbers of a claimed win, by a claim about it or by claims about
+// positions after it. Hardly anything but an archive gives such numbers.
+func (n *Node) ClaimedWon() bool { return !n.Solved() && n.Delta >= claimFalse }
+
 // ErrRecords is wrapped by every error about records and facts that no graph can have written.
 var ErrRecords = errors.New("snapshot does not fit the campaign")
-
-// ClaimedWon reports whether an open position has such numbers as hardly anything but an archive gives, which says that
-// the side to move wins: by a claim about the position, or by claims about positions after it.
-func (n *Node) ClaimedWon() bool { return !n.Solved() && n.Delta >= claimFalse }
 
 // Restore puts the last record of each position into a graph that has only a root and facts. They are
 // on disk already, so Take has nothing afterwards but an expansion of the root into first moves.
