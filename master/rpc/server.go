@@ -60,6 +60,8 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		grpc.MaxRecvMsgSize(farmv1.MaxRequestBytes),
 		grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(concurrentStreams),
+		grpc.StaticStreamWindowSize(farmv1.WindowBytes),
+		grpc.StaticConnWindowSize(farmv1.WindowBytes),
 		grpc.InTapHandle(begun.tap),
 		grpc.StatsHandler(connections{}),
 		grpc.ConnectionTimeout(handshakePatience),

@@ -160,12 +160,14 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // DialOptions are the options of a connection to a master, all but the credentials: keepalive,
-// message limits, and how fast a lost master is tried again. gRPC asks the name server for the
+// windows, message limits, and how fast a lost master is tried again. gRPC asks the name server for the
 // address only. It would also ask for a service configuration, which no master has; where no name
 // server answers (addresses in a hosts file, container engines) that question takes twenty seconds.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDisableServiceConfig(),
+		grpc.WithStaticStreamWindowSize(farmv1.WindowBytes),
+		grpc.WithStaticConnWindowSize(farmv1.WindowBytes),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second,
 			PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(farmv1.MaxMessageBytes),

@@ -27,6 +27,10 @@ const (
 	// ChunkBytes bounds the part of a file that one message carries: of a certificate that is
 	// uploaded, and of a store that is backed up.
 	ChunkBytes = 1 << 20
+	// WindowBytes is what may come over a connection, and in one of its streams, before somebody reads it: ten
+	// megabytes a second where an answer takes a tenth of one. Without it gRPC measures the line with a ping for each
+	// piece of data, twice the packets in a small farm, and lets the window grow to 16 MiB.
+	WindowBytes = 1 << 20
 	// MaxOutlineBytes bounds the outline of a part that is placed in a bucket: some 200,000 citations.
 	MaxOutlineBytes = 1 << 20
 )
