@@ -19,6 +19,7 @@ import (
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -179,16 +180,9 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	report reporter) error {
 	// Under its own name a certificate appears only after the checker has accepted it.
 	draft := c.proofFile + ".unverified"
-	parts, err := c.openParts(p)
-	if err != nil {
-		return err
-	}
 	// What the merge finds missing is a fault of a part that was said to hold, so it is blamed like
 	// a part that the checker refuses.
-	set, err := assemble.Write(ctx, draft, assemble.Input{
-		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Parts: parts,
-		Progress: report.assembling,
-	})
+	set, err := c.pack(ctx, draft, p, e.Won, report.assembling)
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)
 		return c.blame(ctx, p, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err))
@@ -383,26 +377,20 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 	return nil
 }
 
-// openParts opens the certificates of a proof, or all that prove facts of the campaign.
-func (c *campaign) openParts(p *proofParts) (parts []assemble.Part, err error) {
-	list, err := c.farm.store.CertificatesOf(c.about.Number)
-	if err != nil {
-		return nil, err
-	}
-	if p != nil {
-		list = list[:0]
-		for _, part := range p.parts {
-			list = append(list, part.ID)
-		}
-	}
-	for _, id := range list {
-		r, size, err := c.farm.store.OpenCertificate(id)
+// pack makes one certificate of a proof, in the named file. Errors: those of assemble.Write and of
+// Store.OpenCertificate.
+func (c *campaign) pack(ctx context.Context, name string, p *proofParts, won []graph.WonNode,
+	progress func(done, total int)) (*proof.Set, error) {
+	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: won,
+		Progress: progress}
+	for _, part := range p.parts {
+		r, size, err := c.farm.store.OpenCertificate(part.ID)
 		if err != nil {
 			return nil, err
 		}
-		parts = append(parts, assemble.Part{ID: id, Data: r, Size: size})
+		in.Parts = append(in.Parts, assemble.Part{ID: part.ID, Data: r, Size: size})
 	}
-	return parts, nil
+	return assemble.Write(ctx, name, in)
 }
 
 // unchanged reports whether a certificate's file is there with the bytes that were checked.

@@ -117,6 +117,20 @@ func TestEmbedded(t *testing.T) {
 			if err != nil || !report.Settled || checked == nil || report.CertificateFile != "" {
 				t.Errorf("verify the store: %+v, %v", report, err)
 			}
+			// A larger proof is checked in parts, and put together for those who read it.
+			defer func(most int64) { packPositions = most }(packPositions)
+			packPositions = 0
+			if _, checked, err = VerifyStore(t.Context(), o.StoreFile, checker.Options{}); err != nil ||
+				checked.Parts == nil || !checked.Complete() {
+				t.Errorf("verify the store in parts: %+v, %v", checked, err)
+			}
+			read, from, err := ReadCertificate(t.Context(), o.StoreFile, "")
+			if err != nil || from != o.StoreFile || len(read.Roots) != len(checked.Roots) {
+				t.Errorf("read %d roots from %s, %v", len(read.Roots), from, err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(o.StoreFile), ".amazons-*")); len(left) > 0 {
+				t.Errorf("%v is left", left)
+			}
 			// Parts that came in after the answer may bring other winning moves, so only what
 			// is proved is the same.
 			made, err := solve(t, o, nil, 0)

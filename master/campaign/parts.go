@@ -304,12 +304,12 @@ func (c *campaign) suspects(e tree.Contradiction) (ids []proof.ID, err error) {
 
 // packPositions is the largest proof, in positions, that a master with workers elsewhere makes one
 // file of and checks by itself: that takes it half a second. Larger ones stay in parts, which workers
-// check.
-const packPositions = 1 << 18
+// check. Tests change it.
+var packPositions int64 = 1 << 18
 
 // packs says whether the proof becomes one file.
 func (c *campaign) packs(p *proofParts) bool {
-	most := int64(packPositions)
+	most := packPositions
 	if c.farm.options.Embedded {
 		most = proof.OneFilePositions
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/explore"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
@@ -19,7 +20,6 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -111,7 +111,7 @@ func (r *CampaignReport) write(s *strings.Builder) {
 // VerifyStore verifies every record of a store and, of each campaign that is settled, the
 // certificate: the file that the store names, if it is there, otherwise one that is assembled for
 // the check. The report of the checker is that of the first campaign, nil if that is not settled.
-// Nothing is written but a temporary file. Errors: those of opening a store; ErrVerification; those
+// Nothing is written but a temporary folder. Errors: those of opening a store; ErrVerification; those
 // of the checker, the first there is.
 func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreReport, *checker.Report, error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
@@ -223,26 +223,39 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 			return name, nil, nil
 		}
 	}
-	parts, err := c.openParts(nil)
+	won := slices.Collect(t.WonNodes())
+	p, err := c.gather(ctx, roots, won)
+	if err != nil {
+		return "", nil, lacking(err)
+	}
+	const temporary = ".amazons-certificate-*.tmp"
+	folder, err := os.MkdirTemp(filepath.Dir(c.farm.store.Path()), temporary) // where parts are linked, not copied
+	if err != nil {
+		folder, err = os.MkdirTemp("", temporary)
+	}
 	if err != nil {
 		return "", nil, err
 	}
-	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots,
-		Won: slices.Collect(t.WonNodes()), Parts: parts}
-	folder, err := os.MkdirTemp("", "amazons-certificate-")
-	if err != nil {
-		return "", nil, err
+	name = filepath.Join(folder, "made.proof")
+	if c.packs(p) { // a larger proof stays in parts
+		_, err = c.pack(ctx, name, p, won, nil)
+	} else {
+		_, err = c.publish(name, p)
 	}
 	remove = func() { os.RemoveAll(folder) }
-	name = filepath.Join(folder, "certificate")
-	if _, err := assemble.Write(ctx, name, in); err != nil {
+	if err != nil {
 		remove()
-		if errors.Is(err, assemble.ErrMissing) {
-			err = fmt.Errorf("%w: %w", ErrVerification, err)
-		}
-		return "", nil, err
+		return "", nil, lacking(err)
 	}
 	return name, remove, nil
+}
+
+// lacking says of an error about evidence that is missing or false that it is one of the answer.
+func lacking(err error) error {
+	if wrong := (*checks.FalsePartsError)(nil); errors.Is(err, assemble.ErrMissing) || errors.As(err, &wrong) {
+		return fmt.Errorf("%w: %w", ErrVerification, err)
+	}
+	return err
 }
 
 // ErrUnsettled is wrapped by ReadCertificate for a campaign that has no answer yet.
@@ -250,7 +263,7 @@ var ErrUnsettled = errors.New("the campaign is not settled, so there is no certi
 
 // ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its
 // file or, where that is gone, from what its store holds. from says which. It does not check it.
-// Nothing is written but a temporary file. Errors: those of opening a store; store.ErrCampaign;
+// Nothing is written but a temporary folder. Errors: those of opening a store; store.ErrCampaign;
 // ErrUnsettled; ErrVerification; those of proof.ReadWhole.
 func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {
 	r, err := OpenReader(file, name)
