@@ -15,7 +15,7 @@ import (
 func TestNothingIsClaimedUnchecked(t *testing.T) {
 	refuted, settled := map[string]bool{}, 0
 	for _, folder := range []string{"results/6x5", "results/6x5/E5-E2xF1", "results/6x5/E5-B2xB1",
-		"results/6x5/E5-B2xA1", "results/6x5/B5-D3xE4"} {
+		"results/6x5/E5-B2xA1", "results/6x5/B5-D3xE4", "results/6x5/B5-E2xE4"} {
 		manifest, err := os.ReadFile(folder + "/6x5.proof")
 		if err != nil {
 			t.Fatal(err)
