@@ -170,7 +170,15 @@ func TestImportTakesParts(t *testing.T) {
 		}
 		return r
 	}
-	if r := importing(); r.Parts != len(m.Parts) || r.Facts < r.Parts || r.Refused != 1 { // the manifest is no part
+	// Of what is no part at all little is read, however large it is.
+	huge := filepath.Join(folder, "huge")
+	if err := errors.Join(os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proof.ReadManifest(huge); !errors.Is(err, proof.ErrNotCertificate) {
+		t.Errorf("a huge manifest: %v", err)
+	}
+	if r := importing(); r.Parts != len(m.Parts) || r.Facts < r.Parts || r.Refused != 2 { // the manifest is no part
 		t.Errorf("%+v", r)
 	}
 	// Without the part that proves no others, what cites it is refused, up to the root.

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -270,11 +272,19 @@ func (l *library) read(ctx context.Context, folder string) error {
 
 // open reads a part. The error says why it is none for this campaign. The checker looks closer later.
 func (l *library) open(path string) (p found, err error) {
-	data, err := disk.ReadFile(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return p, cmp.Or(errors.Unwrap(err), err) // without the path
 	}
-	if err := proof.Intact(data); err != nil {
+	defer f.Close()
+	if _, err := proof.ReadInfo(f, math.MaxInt64); err != nil {
+		return p, err // something else may be of any size
+	}
+	data, err := io.ReadAll(f)
+	if err == nil {
+		err = proof.Intact(data)
+	}
+	if err != nil {
 		return p, err
 	}
 	info, cited, err := proof.ReadCited(bytes.NewReader(data), int64(len(data)))

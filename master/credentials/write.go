@@ -56,7 +56,7 @@ func readCertificate(name string) (*x509.Certificate, error) {
 // readPEM reads the first block of a file, which has to be of a kind. what and is name it in errors: what is read, and
 // what the file is to be. Errors: ErrDamaged, those of the file system.
 func readPEM[T any](name, what, kind, is string, parse func([]byte) (T, error)) (t T, err error) {
-	data, err := disk.ReadFile(name)
+	data, err := identity.ReadFile(name)
 	if err != nil {
 		return t, fmt.Errorf("read %s: %w", what, err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/disk"
-	"amazonsfarm/shared/proof"
 )
 
 // notes are a file that says which parts were made, so that a run that was stopped goes on. It can only grow: a line
@@ -37,11 +36,10 @@ func openNotes(name, manifest string) (*notes, map[string]Part, error) {
 	if name == "" {
 		return n, done, nil
 	}
-	data, err := disk.ReadFile(manifest)
-	if err != nil {
+	var err error
+	if _, n.manifest, err = disk.SHA256(manifest); err != nil {
 		return nil, nil, err
 	}
-	n.manifest = proof.IDOf(data).Name()
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%w: %s is not a regular file", checker.ErrState, name)
 	}

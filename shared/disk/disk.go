@@ -88,16 +88,6 @@ func Open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// ReadFile reads a regular file whole. Errors are those of [Open] and of reading.
-func ReadFile(name string) ([]byte, error) {
-	f, err := Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
-}
-
 // Sync brings the content of a closed file to disk.
 func Sync(name string) error {
 	f, err := os.Open(name)

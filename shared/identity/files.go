@@ -9,8 +9,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -136,7 +136,7 @@ func (f *Files) Reload() (changed bool, err error) {
 	hash := sha256.New()
 	var missing error
 	for i, name := range names {
-		data, err := read(name)
+		data, err := ReadFile(name)
 		missing = cmp.Or(missing, err)
 		contents[i] = data
 		fmt.Fprintf(hash, "%d %v\n", len(data), err)
@@ -182,17 +182,19 @@ func (f *Files) Reload() (changed bool, err error) {
 	return true, err
 }
 
-// read reads a file that has to be small. The size is asked for first, so that a wrong path to
-// something huge costs nothing.
-func read(name string) ([]byte, error) {
-	info, err := os.Stat(name)
+// ReadFile reads a file with a credential or a list. Of a wrong path to something huge it reads little.
+// Errors: those of disk.Open, and one that the file is too large.
+func ReadFile(name string) ([]byte, error) {
+	f, err := disk.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFileBytes {
-		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), maxFileBytes)
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if len(data) > maxFileBytes {
+		err = fmt.Errorf("%s is too large: at most %d bytes are read", name, maxFileBytes)
 	}
-	return disk.ReadFile(name)
+	return data, err
 }
 
 // parse makes Material of the contents of a folder, in the order in which they rest on each other:

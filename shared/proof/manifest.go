@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -9,6 +10,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -186,22 +188,32 @@ func ReadManifest(name string) (Manifest, error) {
 	return m, nil
 }
 
-// readManifest reads all of the file into memory: 64 bytes a part and 24 a root, so a proof of a
-// terabyte has a manifest of some hundred megabytes at most. Sizes are compared with the length of
-// the file before anything is allocated by them.
+// readManifest reads all of the file into memory, if it begins like a manifest: 64 bytes a part and 24 a
+// root, so a proof of a terabyte has a manifest of some hundred megabytes at most. Sizes are compared with
+// the length of the file before anything is allocated by them.
 func readManifest(name string) (m Manifest, err error) {
-	data, err := disk.ReadFile(name)
+	f, err := disk.Open(name)
 	if errors.Is(err, disk.ErrIrregular) {
 		return m, fmt.Errorf("%w: not a regular file", ErrNotCertificate)
 	} else if err != nil {
 		return m, err
 	}
+	defer f.Close()
+	in := bufio.NewReader(f)
+	switch first, err := in.Peek(len(magic)); {
+	case err != nil && !errors.Is(err, io.EOF):
+		return m, err
+	case string(first) == magic:
+		return m, fmt.Errorf("%w in parts, but one in one file; here a manifest is wanted", ErrNotCertificate)
+	case string(first) != manifestMagic:
+		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		return m, err
+	}
 	le := binary.LittleEndian
 	switch {
-	case bytes.HasPrefix(data, []byte(magic)):
-		return m, fmt.Errorf("%w in parts, but one in one file; here a manifest is wanted", ErrNotCertificate)
-	case !bytes.HasPrefix(data, []byte(manifestMagic)):
-		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
 	case len(data) < manifestFixed:
 		return m, ErrTruncated
 	case le.Uint32(data[8:]) != ManifestFormat:

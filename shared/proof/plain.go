@@ -16,7 +16,7 @@ import (
 // checker reads (deploy/docs/FORMATS.md): a line for each claim, root, citation and entry. It holds
 // one part in memory at a time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out, and ErrNotWhole.
 func WritePlain(ctx context.Context, out io.Writer, name string) error {
-	data, err := disk.ReadFile(name)
+	_, sum, err := disk.SHA256(name)
 	if err != nil {
 		return fmt.Errorf("read certificate: %w", err)
 	}
@@ -27,12 +27,12 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 		if err != nil {
 			return err
 		}
-		plainHead(w, c.Board, IDOf(data), c.Leaves, c.Roots)
-		c.plain(w, IDOf(data))
+		plainHead(w, c.Board, sum, c.Leaves, c.Roots)
+		c.plain(w, sum)
 	} else if err != nil {
 		return err
 	} else {
-		plainHead(w, m.Board, IDOf(data), m.Leaves, m.Roots)
+		plainHead(w, m.Board, sum, m.Leaves, m.Roots)
 		for _, p := range m.Parts {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -41,15 +41,15 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 			if err != nil {
 				return err
 			}
-			c.plain(w, p.ID)
+			c.plain(w, p.ID.Name())
 		}
 	}
 	fmt.Fprintln(w, "end")
 	return w.Flush()
 }
 
-func plainHead(w io.Writer, b amazons.Board, id ID, leaves eval.Leaves, claims []Root) {
-	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, id.Name(),
+func plainHead(w io.Writer, b amazons.Board, sum string, leaves eval.Leaves, claims []Root) {
+	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, sum,
 		plainRules(leaves))
 	for _, r := range claims {
 		plainRoot(w, "claim", b, r)
@@ -77,9 +77,9 @@ func plainClaim(v eval.Verdict) string {
 }
 
 // plain writes one part, its layers in the order of the file.
-func (c *Certificate) plain(w io.Writer, id ID) {
+func (c *Certificate) plain(w io.Writer, sum string) {
 	b := c.Board
-	fmt.Fprintf(w, "part %s rules %d entries %d citations %d\n", id.Name(), plainRules(c.Leaves), c.Set.Len(),
+	fmt.Fprintf(w, "part %s rules %d entries %d citations %d\n", sum, plainRules(c.Leaves), c.Set.Len(),
 		len(c.Cited))
 	for _, r := range c.Roots {
 		plainRoot(w, "root", b, r)
