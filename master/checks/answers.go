@@ -70,6 +70,11 @@ func (l *Answers) Tick(present bool) {
 	})
 }
 
+// Gone says that a part was taken back before an answer came to wait for it.
+func (l *Answers) Gone(id proof.ID) {
+	l.end(ErrRetracted, func(a *Answer) bool { return a.left[id] })
+}
+
 // Retracted says that facts of a pool were taken back.
 func (l *Answers) Retracted(pool uint32) {
 	l.end(ErrRetracted, func(a *Answer) bool { return a.pool == pool })

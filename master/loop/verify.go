@@ -211,8 +211,9 @@ func (l *Loop) rechecked(c *campaign, id proof.ID, by *Session, said bool, err e
 			l.offend(by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", id))
 		}
 		l.holds(id, ByMaster)
-	case errors.Is(err, store.ErrNoCertificate): // it was removed, since nothing names it
+	case errors.Is(err, store.ErrNoCertificate): // removed, since nothing names it; an answer came to wait after that
 		l.verification.queue.Done(id)
+		l.verification.answers.Gone(id)
 	case errors.Is(err, store.ErrDropped): // somebody verified it before, while others were asked as well
 		l.verification.queue.Done(id)
 		l.verification.answers.Holds(id)

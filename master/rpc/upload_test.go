@@ -233,6 +233,29 @@ func TestDroppedPart(t *testing.T) {
 	})
 }
 
+// TestGonePart: an answer that comes to wait for a part after that was taken back is told so. It waited for ever, and
+// each later answer of the master behind it.
+func TestGonePart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), func(c *settings) {
+			c.recheck = func(context.Context, proof.ID) error { return store.ErrNoCertificate }
+		})
+		defer b.kill()
+		w, id, answered := b.worker("w"), proof.ID{1}, make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		go func() {
+			answered <- b.loop.Verify(ctx, []checks.Part{{Campaign: 1, ID: id, Size: 1}}, func(int, int) {})
+		}()
+		w.receive()
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Campaign: 1,
+			Sha256: id[:], Failed: "there is no such part"}}})
+		if err := <-answered; !errors.Is(err, checks.ErrRetracted) {
+			t.Errorf("the answer ends with %v", err)
+		}
+	})
+}
+
 // TestUnderWay has parts arrive after a claim was taken back that they cite. Their makers could not know, for a day:
 // so long they may have been away. Who cites what was never proved has no excuse.
 func TestUnderWay(t *testing.T) {
