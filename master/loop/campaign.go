@@ -251,7 +251,7 @@ func (l *Loop) Add(ctx context.Context, asked Asked) (*Handle, error) {
 		return nil, fmt.Errorf("campaign %s is in the store and cannot be begun: %v", name, err)
 	}
 	n := newCampaign(c, l.cfg.Metrics)
-	if err := l.order(ctx, func() { l.gathered(g); l.adopt(n, g.list) }); err != nil {
+	if err := l.order(ctx, func() { l.gathered(g); l.adopt(n, g) }); err != nil {
 		return nil, err
 	}
 	return &Handle{n.About, l, n}, nil
@@ -259,8 +259,9 @@ func (l *Loop) Add(ctx context.Context, asked Asked) (*Handle, error) {
 
 // gathering collects the facts of the campaigns of one pool.
 type gathering struct {
-	pool uint32
-	list []proof.Fact
+	pool  uint32
+	list  []proof.Fact
+	stale bool // facts were taken back meanwhile, which the new tree may have
 }
 
 // gathered ends the collecting.
@@ -275,14 +276,18 @@ func (l *Loop) collect(g *gathering, p tree.Persist) {
 }
 
 // adopt takes in a campaign, with the facts that its tree lacks.
-func (l *Loop) adopt(c *campaign, facts []proof.Fact) {
+func (l *Loop) adopt(c *campaign, g *gathering) {
 	list := append(slices.Clone(l.campaigns()), c)
 	l.list.Store(&list)
 	l.ended = false
 	l.cfg.Log.Info("campaign added", "campaign", c.Name, "root", c.Root.String(), "priority", c.Priority, "share",
 		c.Share)
-	l.begun(c)
-	l.stepOf(c.Number, tree.PoolFacts{Facts: facts})
+	if g.stale {
+		l.regrow(c)
+	} else {
+		l.begun(c)
+	}
+	l.stepOf(c.Number, tree.PoolFacts{Facts: g.list})
 	if l.draining != nil {
 		l.stepOf(c.Number, tree.Drain{})
 	}

@@ -300,6 +300,11 @@ func (l *Loop) retracted(of *campaign, doubted, all []proof.ID, err error) {
 	}
 	v.answers.Retracted(of.Pool)
 	l.cfg.Log.Warn("facts were taken back; the search goes on", "campaign", of.Name, "parts", len(all), "facts", count)
+	for _, g := range l.gatherings {
+		if g.pool == of.Pool {
+			g.list, g.stale = nil, true
+		}
+	}
 	for _, c := range l.campaigns() {
 		if c.Pool == of.Pool && (c.Tree != nil || c.conclusion == nil) {
 			l.regrow(c)

@@ -256,6 +256,75 @@ func TestGonePart(t *testing.T) {
 	})
 }
 
+// late is anew for a campaign that is added: its first tree is handed over once told.
+type late struct {
+	anew
+	read, told chan struct{}
+}
+
+func (l late) Add(loop.Asked) (loop.Campaign, error) {
+	c := l.c.about(nil)
+	c.Number, c.Name = 2, "two"
+	return c, nil
+}
+
+func (l late) Grow(number uint32) (loop.Campaign, error) {
+	c, err := l.anew.Grow(number)
+	if number == 2 {
+		c.Number, c.Name = 2, "two"
+		l.read <- struct{}{}
+		<-l.told
+	}
+	return c, err
+}
+
+// TestAddedWhileTakenBack has a fact taken back while a campaign is added whose tree was read from the store before.
+func TestAddedWhileTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, read, told, added := newMemory(), make(chan struct{}, 2), make(chan struct{}), make(chan error, 1)
+		var id proof.ID
+		b := start(t, s, func(c *settings) {
+			p := c.root.After(c.root.State().Moves(nil)[0])
+			key := p.State().CanonicalKey(p.Board)
+			data := certificate(claim(key, eval.Lost))
+			id = proof.IDOf(data)
+			s.certificates[id] = data
+			s.facts = []proof.Fact{{Key: key, Verdict: eval.Lost, Certificate: id}}
+			c.Campaigns = late{anew{c: c, s: s}, read, told}
+			c.recheck = func(context.Context, proof.ID) error { return loop.ErrFalse }
+			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
+			c.conclude = func(ctx context.Context, _ loop.Evidence,
+				_ func(string, string, loop.Phase)) (loop.Conclusion, error) {
+				<-ctx.Done()
+				return loop.Conclusion{}, ctx.Err()
+			}
+		})
+		defer b.kill()
+		go func() {
+			_, err := b.loop.Add(t.Context(), loop.Asked{Name: "two", Root: b.at})
+			added <- err
+		}()
+		<-read
+		if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		close(told)
+		if err := <-added; err != nil {
+			t.Fatal(err)
+		}
+		views, err := b.loop.Views(t.Context())
+		if err != nil || len(views) != 2 {
+			t.Fatalf("%d campaigns, %v", len(views), err)
+		}
+		for _, v := range views {
+			if n := v.Tree.FactsLost + v.Tree.FactsWon; n != 0 {
+				t.Errorf("campaign %s has %d facts that were taken back", v.Name, n)
+			}
+		}
+	})
+}
+
 // TestUnderWay has parts arrive after a claim was taken back that they cite. Their makers could not know, for a day:
 // so long they may have been away. Who cites what was never proved has no excuse.
 func TestUnderWay(t *testing.T) {
