@@ -1,15 +1,19 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
@@ -20,6 +24,8 @@ const (
 	tendEvery = 10 * time.Minute
 	// strayAge is how long a part may lie without a record: workers get addresses of a bucket for minutes.
 	strayAge = time.Hour
+	// removedAtOnce is how many parts are removed in one transaction, which reads all facts and wants 8 MiB of room.
+	removedAtOnce = 1024
 )
 
 // RegisterEvidence registers what this process reads of the bucket of a store; nil: none.
@@ -113,7 +119,9 @@ func (f *Farm) Tend(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		c, err := collect(f.store, upTo, f.began, time.Now().Add(-strayAge))
+		c, err := collect(f.store, upTo, f.began, time.Now().Add(-strayAge), func(ids []proof.ID) ([]proof.ID, error) {
+			return loop.Between(ctx, f.Loop, func() ([]proof.ID, error) { return f.store.RemoveParts(ids) })
+		})
 		if upTo = c.last; err != nil {
 			f.options.Log.Warn("parts that nothing needs stay for now", "error", err)
 		} else if c.Parts+c.Strays > 0 {
@@ -178,7 +186,7 @@ func Collect(file string, lost bool) (c Collection, err error) {
 		return c, err
 	}
 	// No master runs, so no fact is on its way: no number spares a part.
-	c, err = collect(s, 1<<63, time.Time{}, info.ModTime().Add(time.Minute))
+	c, err = collect(s, 1<<63, time.Time{}, info.ModTime().Add(time.Minute), s.RemoveParts)
 	c.MessageType, c.Store, c.Place, c.Facts = "evidence_collection", file, s.Place(), forgotten
 	// What this pass wrote makes the store no newer.
 	return c, errors.Join(err, s.Close(), os.Chtimes(file, time.Time{}, info.ModTime()))
@@ -187,7 +195,9 @@ func Collect(file string, lost bool) (c Collection, err error) {
 // collect removes parts that came up to a number and that no fact names, and strays that came
 // between two times. The number leaves alone what just arrived: the fact that names a part is committed
 // after the part, so a fresh part without a fact is most likely one whose fact is on its way.
-func collect(s *store.Store, upTo uint64, since, before time.Time) (c Collection, err error) {
+// remove is RemoveParts of the store, at a moment when no fact waits for its commit.
+func collect(s *store.Store, upTo uint64, since, before time.Time,
+	remove func([]proof.ID) ([]proof.ID, error)) (c Collection, err error) {
 	unneeded := map[proof.ID]int64{}
 	for _, about := range s.Campaigns() {
 		// A pool has the number of its first campaign, so this lists the parts of each pool once.
@@ -208,14 +218,14 @@ func collect(s *store.Store, upTo uint64, since, before time.Time) (c Collection
 	if err := s.EachFact(func(_ uint32, f proof.Fact) { delete(unneeded, f.Certificate) }); err != nil {
 		return c, err
 	}
-	// Each part goes by itself. RemoveParts refuses all of a list in which one is named again.
-	for id, size := range unneeded {
-		if err := s.RemoveParts([]proof.ID{id}); err != nil { // a fact came to name it
-			continue
+	for ids := range slices.Chunk(slices.Collect(maps.Keys(unneeded)), removedAtOnce) {
+		removed, failed := remove(ids)
+		err = cmp.Or(err, failed)
+		for _, id := range removed {
+			c.Parts, c.Bytes = c.Parts+1, c.Bytes+unneeded[id]
 		}
-		c.Parts, c.Bytes = c.Parts+1, c.Bytes+size
 	}
-	strays, bytes, err := s.Collect(since, before)
+	strays, bytes, failed := s.Collect(since, before)
 	c.Strays, c.Bytes = strays, c.Bytes+bytes
-	return c, err
+	return c, cmp.Or(err, failed)
 }

@@ -15,6 +15,7 @@ import (
 
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
@@ -250,6 +251,37 @@ func TestClockJump(t *testing.T) {
 		if one.stats.Joins.Load() != 1 || two.stats.Joins.Load() != 1 {
 			v.t.Error("a worker had to join again")
 		}
+	})
+}
+
+// TestTendWithoutRoom has a commit find no room for facts whose parts are there. Then there is enough room to remove
+// parts, but not to go on. These parts stay, although no fact of the store names them yet.
+func TestTendWithoutRoom(t *testing.T) {
+	const least, large = 1 << 20, 1 << 40
+	var free atomic.Int64
+	free.Store(large)
+	var fresh atomic.Pointer[store.Store] // without a part
+	o := Options{Store: store.Options{MinFreeBytes: least, FreeBytes: func(string) (int64, bool) {
+		if s := fresh.Load(); s != nil {
+			if n, _ := s.Certificates(); n > 0 && fresh.CompareAndSwap(s, nil) {
+				free.Store(least + 1<<19) // too little for a commit
+			}
+		}
+		return free.Load(), true
+	}}}
+	trouble(t, o, func(v *virtual) {
+		v.serve()
+		fresh.Store(v.farm.store)
+		ctx, enough := context.WithCancel(context.WithoutCancel(v.t.Context()))
+		v.wires.Go(func() { v.farm.Tend(ctx) })
+		defer enough()
+		w := v.work("w", nil, nil)
+		v.await("a commit finds no room", func() bool { return v.figure("space_pauses_total", "") > 0 })
+		free.Store(least + 8<<20)
+		time.Sleep(3 * tendEvery)
+		free.Store(large)
+		v.settle()
+		v.done(w)
 	})
 }
 

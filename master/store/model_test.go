@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,16 +200,20 @@ func TestModel(t *testing.T) {
 				}
 			},
 			"remove": func(t *rapid.T) {
-				gone := rapid.SampledFrom(ids).Draw(t, "gone")
-				for _, f := range m.facts {
-					if f.Certificate == gone {
-						expect(s.RemoveParts([]proof.ID{gone}), ErrInvalid)
-						return
+				want := map[proof.ID]bool{}
+				some := rapid.SliceOfN(rapid.SampledFrom(ids), 0, 3).Draw(t, "unneeded")
+				for _, id := range some {
+					named := func(f proof.Fact) bool { return f.Certificate == id }
+					if m.certificates[id] != nil && !slices.ContainsFunc(slices.Collect(maps.Values(m.facts)), named) {
+						want[id] = true
+						delete(m.certificates, id)
+						delete(m.verified, id)
 					}
 				}
-				expect(s.RemoveParts([]proof.ID{gone}), nil)
-				delete(m.certificates, gone)
-				delete(m.verified, gone)
+				removed, err := s.RemoveParts(some)
+				if expect(err, nil); len(removed) != len(want) || !maps.Equal(unique(removed), want) {
+					t.Fatalf("%x were removed, want %v", removed, want)
+				}
 			},
 			"verified": func(t *rapid.T) {
 				id, by := rapid.SampledFrom(ids).Draw(t, "part"), rapid.StringN(0, 40, 200).Draw(t, "by")

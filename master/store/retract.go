@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -96,44 +97,48 @@ func (s *Store) eachFact(tx *bbolt.Tx, f func(pool uint32, fact proof.Fact)) err
 // and what was said of contradictions in these pools. Tree positions stay. It returns the positions of the
 // facts, by pool. A certificate that is not there is passed over. Errors: as of Commit.
 func (s *Store) Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err error) {
-	facts, err = s.removeParts(ids, true)
+	_, facts, err = s.removeParts(ids, true)
 	return facts, during("retract certificates", err)
 }
 
-// RemoveParts removes certificates that no fact names. Errors: ErrInvalid where a fact names one, and
-// as of Commit; nothing is then removed.
-func (s *Store) RemoveParts(ids []proof.ID) error {
-	_, err := s.removeParts(ids, false)
-	return during("remove certificates", err)
+// RemoveParts removes those certificates that no fact names, and returns them. It reads all facts, once for all of the
+// certificates, and nothing is committed meanwhile. Errors: as of Commit; nothing is then removed.
+func (s *Store) RemoveParts(ids []proof.ID) (removed []proof.ID, err error) {
+	gone, _, err := s.removeParts(ids, false)
+	return slices.Collect(maps.Keys(gone)), during("remove certificates", err)
 }
 
-// removeParts removes certificates with the facts that name them, or refuses where there are such.
-func (s *Store) removeParts(ids []proof.ID, withFacts bool) (named map[uint32][]amazons.Key, err error) {
-	var gone map[proof.ID]record.Certificate
+// removeParts removes certificates, with the facts that name them or but for those that facts name.
+func (s *Store) removeParts(ids []proof.ID, withFacts bool) (gone map[proof.ID]record.Certificate,
+	named map[uint32][]amazons.Key, err error) {
 	var stops []uint32
 	err = s.do(&request{
 		records: len(ids),
 		bytes:   int64(len(ids)) * pageSize,
 		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
-			if gone, err = knownOf(tx, ids); err == nil {
-				named, err = s.naming(tx, unique(ids))
+			if gone, err = knownOf(tx, ids); err != nil {
+				return err
 			}
+			of := unique(ids)
+			named = map[uint32][]amazons.Key{}
+			err = s.eachFact(tx, func(pool uint32, f proof.Fact) {
+				if !withFacts {
+					delete(gone, f.Certificate)
+				} else if of[f.Certificate] {
+					named[pool] = append(named[pool], f.Key)
+				}
+			})
 			pools := map[uint32]bool{} // a fact that contradicts another one is in no store: its certificate tells
 			for _, c := range gone {
 				pools[c.Pool] = withFacts
 			}
-			facts := 0
-			for pool, keys := range named {
-				facts += len(keys)
+			for pool := range named {
 				pools[pool] = true
 			}
 			for _, about := range s.Campaigns() {
 				if pools[about.Pool] {
 					stops = append(stops, about.Number)
 				}
-			}
-			if err == nil && facts > 0 && !withFacts {
-				err = fmt.Errorf("%w: %d facts name one of them", ErrInvalid, facts)
 			}
 			return err
 		},
@@ -164,21 +169,10 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (named map[uint32][]
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.dropParts(maps.Keys(gone))
-	return named, nil
-}
-
-// naming returns the positions of the facts that name one of the certificates, by pool.
-func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]amazons.Key, err error) {
-	named = map[uint32][]amazons.Key{}
-	err = s.eachFact(tx, func(pool uint32, f proof.Fact) {
-		if ids[f.Certificate] {
-			named[pool] = append(named[pool], f.Key)
-		}
-	})
-	return named, err
+	return gone, named, nil
 }
 
 // knownOf returns the records of those certificates that there are.
