@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"math/rand/v2"
@@ -684,6 +685,35 @@ func TestRestingOnNonsense(t *testing.T) {
 	all, err := f.campaigns[0].resting(t.Context(), []proof.ID{{1}})
 	if err != nil || !slices.Equal(all, []proof.ID{{1}, id}) {
 		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestVastPart: a part that no checker can hold is false. In a bucket nobody looks at its size before, and an answer
+// that needs it would wait for a check that each worker, and the master, begins in vain.
+func TestVastPart(t *testing.T) {
+	f, err := Open(Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const blocks, each = 1 << 10, 1 << 16
+	le := binary.LittleEndian
+	header := le.AppendUint64(le.AppendUint32(le.AppendUint32([]byte{4, 4, 1, 0}, 1), 1), blocks*each)
+	header = append(le.AppendUint64(le.AppendUint64(header, 1), 2), 0, 1, 0, 0, 0, 0, 0, 0) // the root
+	header = le.AppendUint64(le.AppendUint32(le.AppendUint32(header, 0), blocks), blocks*each)
+	for range blocks { // each of one byte
+		header = append(le.AppendUint32(le.AppendUint32(le.AppendUint32(header, each), each*6), 1), 0)
+	}
+	head := le.AppendUint32(le.AppendUint32([]byte("AMZCERT\n"), 1), 20+24+16)
+	sum := sha256.Sum256(append(slices.Clone(head), header...))
+	data := slices.Concat(head, sum[:], header)
+	id := proof.IDOf(data)
+	if _, err := f.store.PutCertificate(1, id, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.campaigns[0].recheck(t.Context(), id); !errors.Is(err, loop.ErrFalse) ||
+		!errors.Is(err, checker.ErrMemory) {
+		t.Errorf("a part of %d positions in %d bytes: %v", blocks*each, len(data), err)
 	}
 }
 

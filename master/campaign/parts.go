@@ -217,7 +217,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 func (c *campaign) checkPart(ctx context.Context, r io.ReaderAt, size int64) (*checker.Report, error) {
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
 		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
-	if checker.Refutes(err) {
+	if checker.Refutes(err) || errors.Is(err, checker.ErrMemory) { // a sound worker makes none that needs so much
 		err = fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	}
 	return report, err
