@@ -59,12 +59,17 @@ func try[T any](ctx context.Context, l *Loop, answer func() (T, error)) (T, erro
 	return a.value, cmp.Or(err, a.err)
 }
 
-// Between does something between two commits, while no fact waits to be written. Errors: why some wait, those of what,
-// ErrEnded, those of ctx.
+// Between does something between two commits, while no fact waits to be written. Errors: those of a commit, or why none
+// can be made, those of what, ErrEnded, those of ctx.
 func Between[T any](ctx context.Context, l *Loop, what func() (T, error)) (T, error) {
 	return try(ctx, l, func() (none T, err error) {
 		if l.pending.unwritten() {
-			return none, l.full
+			if err = l.full; err == nil {
+				err = l.commit()
+			}
+		}
+		if err != nil {
+			return none, err
 		}
 		return what()
 	})
