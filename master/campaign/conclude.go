@@ -245,7 +245,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 		}
 	}
 	draft := c.proofFile + ".unverified"
-	if c.file, err = c.publish(draft, p); err != nil {
+	if c.file, err = c.publish(draft, p, false); err != nil {
 		return err
 	}
 	// Workers have checked each part by itself, and gather has seen that each citation is proved by a listed

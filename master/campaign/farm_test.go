@@ -250,6 +250,41 @@ func TestBlameInParts(t *testing.T) {
 	}
 }
 
+// TestPublishDropped publishes a proof with a part that is kept as a digest only. The answer of a campaign may do
+// without the part; a check of the whole proof may not.
+func TestPublishDropped(t *testing.T) {
+	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	f, err := Open(Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Store: store.Options{Digest: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	roots := []proof.Root{proof.RootOf(root, eval.Lost)}
+	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: roots, Set: new(proof.Set)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, c := proof.IDOf(data), f.campaigns[0]
+	_, put := f.store.PutCertificate(1, id, data)
+	fact := proof.Fact{Key: root.State().CanonicalKey(root.Board), Verdict: eval.Lost, Nodes: 1, Certificate: id}
+	commit := f.store.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil)
+	if err := errors.Join(put, commit, f.store.SetVerified([]proof.ID{id}, "another")); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := c.gather(t.Context(), roots, nil)
+	if err != nil || !parts.dropped {
+		t.Fatalf("%+v, %v", parts, err)
+	}
+	name := filepath.Join(t.TempDir(), "x.proof")
+	if _, err := c.publish(name, parts, true); !errors.Is(err, store.ErrDropped) {
+		t.Errorf("a whole proof: %v", err)
+	}
+	if _, err := c.publish(name, parts, false); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestTopIsChecked has the tree add a part that does not follow: the master looks at it whole, not by lot.
 func TestTopIsChecked(t *testing.T) {
 	root := position(t, "4x4")

@@ -217,7 +217,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 func (c *campaign) checkPart(ctx context.Context, r io.ReaderAt, size int64) (*checker.Report, error) {
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
 		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
-	if checker.Refutes(err) || errors.Is(err, checker.ErrMemory) { // a sound worker makes none that needs so much
+	if checker.Refutes(err) || errors.Is(err, checker.ErrMemory) { // no honest worker makes such a part
 		err = fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	}
 	return report, err
@@ -316,10 +316,10 @@ func (c *campaign) packs(p *proofParts) bool {
 	return !p.dropped && p.positions()+int64(p.top.Set.Len()) <= most
 }
 
-// publish writes the manifest of a proof under a name, and its parts into the folder beside it, but for
-// those in a bucket and those that are not kept. It returns the manifest's file.
+// publish writes the manifest of a proof under a name, and its parts into the folder beside it. Parts that are
+// in a bucket or not kept stay away, unless the proof has to be whole. It returns the manifest's file.
 // The manifest is written last, so it never names a part that is yet to come into its folder.
-func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, error) {
+func (c *campaign) publish(name string, p *proofParts, whole bool) (store.CertificateFile, error) {
 	m := proof.Manifest{Board: c.root.Board, Leaves: p.top.Leaves, Roots: p.roots, Parts: p.parts}
 	folder := proof.PartsFolder(name)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -338,11 +338,11 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 		file.Positions += uint64(part.Positions)
 	}
 	for _, part := range p.parts {
-		if c.farm.store.Bucket() != nil {
+		if c.farm.store.Bucket() != nil && !whole {
 			break // they stay there: whoever checks the proof fetches them
 		}
 		err := c.linkPart(part.ID, filepath.Join(folder, part.ID.Name()))
-		if err != nil && !errors.Is(err, store.ErrDropped) {
+		if err != nil && (whole || !errors.Is(err, store.ErrDropped)) {
 			return file, err
 		}
 	}

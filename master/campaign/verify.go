@@ -240,7 +240,7 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 	if c.packs(p) { // a larger proof stays in parts
 		_, err = c.pack(ctx, name, p, won, nil)
 	} else {
-		_, err = c.publish(name, p)
+		_, err = c.publish(name, p, true)
 	}
 	remove = func() { os.RemoveAll(folder) }
 	if err != nil {

@@ -211,7 +211,7 @@ func (l *Loop) rechecked(c *campaign, id proof.ID, by *Session, said bool, err e
 			l.offend(by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", id))
 		}
 		l.holds(id, ByMaster)
-	case errors.Is(err, store.ErrNoCertificate): // removed, since nothing names it; an answer came to wait after that
+	case errors.Is(err, store.ErrNoCertificate): // no fact names it, so it was removed; an answer may still wait for it
 		l.verification.queue.Done(id)
 		l.verification.answers.Gone(id)
 	case errors.Is(err, store.ErrDropped): // somebody verified it before, while others were asked as well

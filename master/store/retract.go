@@ -108,7 +108,8 @@ func (s *Store) RemoveParts(ids []proof.ID) (removed []proof.ID, err error) {
 	return slices.Collect(maps.Keys(gone)), during("remove certificates", err)
 }
 
-// removeParts removes certificates, with the facts that name them or but for those that facts name.
+// removeParts removes certificates. The facts that name them go as well; without withFacts, certificates stay that a
+// fact names.
 func (s *Store) removeParts(ids []proof.ID, withFacts bool) (gone map[proof.ID]record.Certificate,
 	named map[uint32][]amazons.Key, err error) {
 	var stops []uint32
