@@ -1,9 +1,13 @@
 package loop
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/proof"
 )
@@ -32,5 +36,43 @@ func TestFounded(t *testing.T) {
 	}
 	if e, ok := l.founded(3, tree.Drain{}).(tree.Drain); !ok {
 		t.Errorf("another event became %v", e)
+	}
+}
+
+// TestCulprits: a part that was dropped after it was verified was blamed before the others had been looked at, and a
+// bucket that was away for a moment stopped all campaigns of the board.
+func TestCulprits(t *testing.T) {
+	good, bad, gone, dropped, away := proof.ID{1}, proof.ID{2}, proof.ID{3}, proof.ID{4}, proof.ID{5}
+	for _, c := range []struct {
+		suspects, want []proof.ID
+		waits          int // until what is away comes back
+		why, err       error
+	}{
+		{[]proof.ID{dropped, good, bad}, []proof.ID{bad}, 0, ErrFalse, nil},
+		{[]proof.ID{away, dropped, bad}, []proof.ID{bad}, 0, ErrFalse, nil},
+		{[]proof.ID{gone, dropped, good}, []proof.ID{dropped}, 0, ErrLost, nil},
+		{[]proof.ID{dropped, away, good}, []proof.ID{dropped}, 2, ErrLost, nil},
+		{[]proof.ID{away, good}, nil, 3, nil, nil},
+		{[]proof.ID{away, dropped}, nil, 4, nil, evidence.ErrAway},
+		{[]proof.ID{good, gone}, nil, 0, nil, nil},
+	} {
+		said := map[proof.ID]error{bad: ErrFalse, gone: store.ErrNoCertificate, away: evidence.ErrAway,
+			dropped: fmt.Errorf("%w: %w", ErrLost, store.ErrDropped)}
+		checked, waits := map[proof.ID]int{}, 0
+		ids, why, err := culprits(c.suspects, func(id proof.ID) error {
+			checked[id]++
+			return said[id]
+		}, func(error) bool {
+			if waits++; waits == c.waits {
+				delete(said, away)
+			}
+			return waits < 4
+		})
+		if !slices.Equal(ids, c.want) || !errors.Is(why, c.why) || !errors.Is(err, c.err) || waits != c.waits {
+			t.Errorf("%v: %v for %v, %d waits, and %v; want %v", c.suspects, ids, why, waits, err, c)
+		}
+		if checked[good] > 1 {
+			t.Errorf("%v: a part that holds was checked %d times", c.suspects, checked[good])
+		}
 	}
 }

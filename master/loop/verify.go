@@ -359,6 +359,7 @@ func (l *Loop) regrow(c *campaign) {
 
 // dispute looks for the false part behind a contradiction, and has it taken back. The campaigns of the
 // pool stand still until then. Where all parts hold, something is wrong that a person has to look at.
+// Where some cannot be checked now, it waits until they can.
 func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 	c.state, c.why = StateVerifying, "two facts contradict each other: the parts behind them are checked"
 	if l.verification.disputed[c.Pool] {
@@ -366,23 +367,50 @@ func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 	}
 	l.verification.disputed[c.Pool] = true
 	l.aside(func(ctx context.Context) {
+		var why error
 		ids, err := c.Suspects(e)
-		for _, id := range ids {
-			if err != nil {
-				break
-			}
-			why := c.Recheck(ctx, id)
-			switch {
-			case errors.Is(why, ErrFalse), errors.Is(why, ErrLost):
-				_ = l.do(ctx, func() { l.judged(c, []proof.ID{id}, why) })
-				return
-			case !errors.Is(why, store.ErrNoCertificate): // that is gone
-				err = why
+		if err == nil {
+			ids, why, err = culprits(ids, func(id proof.ID) error { return c.Recheck(ctx, id) }, func(err error) bool {
+				l.cfg.Log.Error("two facts contradict each other, and parts behind them cannot be checked now",
+					"campaign", c.Name, "error", err)
+				select {
+				case <-time.After(againAfter):
+					return true
+				case <-ctx.Done():
+					return false
+				}
+			})
+		}
+		if why == nil {
+			ids, why = nil, errors.Join(err, c.contradiction(e))
+		}
+		_ = l.do(ctx, func() { l.judged(c, ids, why) })
+	})
+}
+
+// culprits has the suspects of a contradiction checked, and returns the first that does not hold, and why. Where all
+// others hold, it returns those that are kept as a digest only, since nobody can check them again. Where a check cannot
+// be made, wait is told why, and the part is checked again; err is why, once wait says no.
+func culprits(suspects []proof.ID, recheck func(proof.ID) error, wait func(error) bool) (ids []proof.ID, why,
+	err error) {
+	for len(suspects) > 0 {
+		var again []proof.ID
+		for _, id := range suspects {
+			switch said := recheck(id); {
+			case said == nil, errors.Is(said, store.ErrNoCertificate): // it holds, or is gone
+			case errors.Is(said, store.ErrDropped):
+				ids, why = append(ids, id), said
+			case errors.Is(said, ErrFalse), errors.Is(said, ErrLost):
+				return []proof.ID{id}, said, nil
+			default:
+				again, err = append(again, id), said
 			}
 		}
-		err = errors.Join(err, c.contradiction(e))
-		_ = l.do(ctx, func() { l.judged(c, nil, err) })
-	})
+		if suspects = again; len(again) > 0 && !wait(err) {
+			return nil, nil, err
+		}
+	}
+	return ids, why, nil
 }
 
 // judged ends a dispute: these parts do not hold, or the campaigns of the pool stop.
