@@ -125,7 +125,7 @@ func Worth(n *Node, delta uint32, lost float64) float64 {
 func (g *Graph) usefulness(n *Node) (use float64) {
 	lost := g.Chance(n)
 	for i := range n.shown {
-		if c := &n.shown[i]; c.Use > 0 {
+		if c := &n.shown[i]; c.Use > use { // a worth is at most 1
 			use = max(use, Worth(n, c.Delta, lost)*c.Use)
 		}
 	}
