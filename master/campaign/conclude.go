@@ -157,6 +157,10 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		return loop.Conclusion{}, err
 	}
 	c.checked = 0
+	answer, err := c.keepTop(ctx, p)
+	if err != nil {
+		return loop.Conclusion{}, err
+	}
 	if c.packs(p) {
 		err = c.concludeInOne(ctx, p, e, report)
 	} else {
@@ -172,7 +176,38 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
 		return loop.Conclusion{}, err
 	}
-	return c.conclusion(), nil
+	conclusion := c.conclusion()
+	conclusion.Answer = answer
+	return conclusion, nil
+}
+
+// keepTop puts what the tree adds to a proof among the parts of the store, and returns the facts that it proves: the
+// answer. So other campaigns of the board know it, now or later. Where a part proves the answer already, it does
+// nothing.
+func (c *campaign) keepTop(ctx context.Context, p *proofParts) (answer []proof.Fact, err error) {
+	if len(p.top.Roots) == 0 {
+		return nil, nil
+	}
+	data, err := proof.Encode(p.top)
+	if err != nil {
+		return nil, err
+	}
+	err = c.try(ctx, data)
+	if errors.Is(err, loop.ErrFalse) {
+		c.farm.metrics.Verified(false)
+		err = fmt.Errorf("%w: what the tree adds does not follow: %w", ErrVerification, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	part := proof.PartOf(p.top, data)
+	if _, err := c.farm.store.PutCertificate(c.about.Number, part.ID, data); err != nil {
+		return nil, err
+	}
+	for _, r := range part.Roots {
+		answer = append(answer, proof.Fact{Key: r.Key, Verdict: r.Claim, Certificate: part.ID})
+	}
+	return answer, nil
 }
 
 // concludeInOne makes one file of the proof and has the checker of this machine go over it.
@@ -248,14 +283,9 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	if c.file, err = c.publish(draft, p, false); err != nil {
 		return err
 	}
-	// Workers have checked each part by itself, and gather has seen that each citation is proved by a listed
-	// part. What is left is what the tree itself adds, which the checker here goes over, and that the manifest
-	// holds, with a small sample. Parts that lie in a bucket, or are kept as digests, may be absent here.
-	if !own && len(p.top.Roots) > 0 {
-		if err := c.checkTop(ctx, draft, p.added); err != nil {
-			return err
-		}
-	}
+	// Workers have checked each part by itself, keepTop what the tree adds, and gather has seen that each citation is
+	// proved by a listed part. What is left is that the manifest holds, with a small sample. Parts that lie in a
+	// bucket, or are kept as digests, may be absent here.
 	if !own && c.farm.store.Bucket() != nil { // the checker finds no part there to take its sample from
 		if err := c.spot(ctx, p); err != nil {
 			return err
@@ -279,24 +309,6 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	}
 	c.winningMove(p.top.Set)
 	return nil
-}
-
-// checkTop has the checker of this machine go over the part that the tree adds to a draft in parts.
-func (c *campaign) checkTop(ctx context.Context, draft string, id proof.ID) error {
-	f, err := os.Open(filepath.Join(proof.PartsFolder(draft), id.Name()))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		_, err = c.checkPart(ctx, f, info.Size())
-	}
-	if errors.Is(err, loop.ErrFalse) {
-		c.farm.metrics.Verified(false)
-		err = fmt.Errorf("%w: what the tree adds does not follow: %w", ErrVerification, err)
-	}
-	return err
 }
 
 // spot has the checker of this machine go over a sample of the parts of a proof.

@@ -295,7 +295,7 @@ func TestTopIsChecked(t *testing.T) {
 	defer f.Close()
 	claims := []proof.Root{proof.RootOf(root, eval.Won)} // the second player wins
 	p := &proofParts{roots: claims, top: proof.Certificate{Board: root.Board, Roots: claims, Set: new(proof.Set)}}
-	err = f.campaigns[0].concludeInParts(t.Context(), p, func(string, string, loop.Phase) {})
+	_, err = f.campaigns[0].keepTop(t.Context(), p)
 	if !errors.Is(err, ErrVerification) || !strings.Contains(err.Error(), "what the tree adds") {
 		t.Errorf("a false top ends with %v", err)
 	}

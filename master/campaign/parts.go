@@ -62,7 +62,6 @@ func (c *campaign) catalogue() (*catalogue, error) {
 type proofParts struct {
 	roots []proof.Root
 	top   proof.Certificate // without roots: the tree adds nothing
-	added proof.ID          // its part, once it is published
 	parts []proof.Part
 	// dropped says that some are kept as digests only.
 	dropped bool
@@ -330,7 +329,7 @@ func (c *campaign) publish(name string, p *proofParts, whole bool) (store.Certif
 		if err != nil {
 			return store.CertificateFile{}, err
 		}
-		m.Parts, p.added = append(slices.Clone(m.Parts), part), part.ID
+		m.Parts = append(slices.Clone(m.Parts), part)
 	}
 	file := store.CertificateFile{Path: name}
 	for _, part := range m.Parts {
@@ -378,8 +377,8 @@ func (c *campaign) linkPart(id proof.ID, name string) error {
 	})
 }
 
-// checkParts has workers check the parts of a proof that nobody has checked yet, and the checker of
-// this machine what the tree adds. Without a worker this machine checks all; own says so.
+// checkParts has workers check the parts of a proof that nobody has checked yet. Without a worker this machine checks
+// all; own says so.
 func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporter) (own bool,
 	err error) {
 	began := time.Now()

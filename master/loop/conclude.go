@@ -10,6 +10,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
 )
 
 // ErrLarge says that a part is larger than a part may be.
@@ -32,6 +33,8 @@ type Conclusion struct {
 	Positions  uint64 // its entries
 	Bytes      uint64 // its size
 	SHA256     string // of the file
+	// Answer are the facts that the tree's own part of the proof proves, if it has one. The store holds this part.
+	Answer []proof.Fact
 }
 
 // PhaseSearching is the phase in which workers search.
@@ -119,6 +122,11 @@ func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
 		}
 		l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", conclusion.Winner, "certificate",
 			conclusion.File)
+		learned := tree.Proved{Facts: conclusion.Answer}
+		for _, f := range conclusion.Answer {
+			learned.Certificates = append(learned.Certificates, f.Certificate)
+		}
+		l.stepOf(c.Number, l.founded(c.Number, learned))
 	}
 }
 
