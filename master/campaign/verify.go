@@ -262,7 +262,8 @@ func lacking(err error) error {
 var ErrUnsettled = errors.New("the campaign is not settled, so there is no certificate yet")
 
 // ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its
-// file or, where that is gone, from what its store holds. from says which. It does not check it.
+// file or, where that is gone, from what its store holds. from says which, also after an error of reading.
+// It does not check it.
 // Nothing is written but a temporary folder. Errors: those of opening a store; store.ErrCampaign;
 // ErrUnsettled; ErrVerification; those of proof.ReadWhole.
 func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -104,14 +105,15 @@ func (s *proofSource) add(c *cobra.Command) {
 		"with --store, read that of the campaign `NAME` (default: the first)")
 }
 
-// read returns the certificate, what it was read from, and the position that the arguments name,
-// with the last move that led there.
+// wholePositions is the largest proof, in positions, that is read whole. Tests change it.
+var wholePositions int64 = proof.OneFilePositions
+
+// read returns the certificate, what it was read from, and the position that the arguments name, with the last move
+// that led there. Of a proof that is too large it reads what is on the way to that position.
 func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string,
 	p amazons.Position, last *amazons.Move, err error) {
 	if s.store != "" && (len(args) == 0 || storeGiven(c)) {
-		if cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign); err != nil {
-			return cert, from, p, nil, err
-		}
+		cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign)
 	} else if len(args) == 0 {
 		return cert, "", p, nil, cli.Usagef("give a certificate or --store FILE, one of them")
 	} else {
@@ -119,39 +121,57 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 		if isStore(from) {
 			return cert, from, p, nil, cli.Usagef("%s is a store: write --store %s", from, cli.Quoted(from))
 		}
-		if cert, err = proof.ReadWhole(ctx, from, proof.OneFilePositions); err != nil {
-			return cert, from, p, nil, err
+		cert, err = proof.ReadWhole(ctx, from, wholePositions)
+	}
+	large := errors.Is(err, proof.ErrTooLarge) && from != s.store // a file that was made of a store is gone again
+	var m proof.Manifest
+	if large {
+		m, err = proof.ReadManifest(from)
+		cert = proof.Certificate{Board: m.Board, Roots: m.Roots}
+	}
+	if err != nil {
+		return cert, from, p, nil, err
+	}
+	way, last, err := findPosition(&cert, args)
+	if err != nil {
+		return cert, from, p, nil, err
+	}
+	if large {
+		read := 0
+		if cert, read, err = proof.ReadAround(ctx, from, way, wholePositions); err == nil {
+			fmt.Fprintf(c.ErrOrStderr(),
+				"the proof is large: read %d of its %s, those that prove a position on the way\n", read,
+				cli.Counted(len(m.Parts), "part"))
 		}
 	}
-	p, last, err = findPosition(&cert, args)
-	return cert, from, p, last, err
+	return cert, from, way[len(way)-1], last, err
 }
 
-// findPosition returns the position that arguments name: perhaps a position, then perhaps moves
-// from it or from the certificate's first root.
+// findPosition returns the position that arguments name, perhaps a position, then perhaps moves from it or from the
+// certificate's first root, with those before it, the first one first.
 // A first argument that is no move is tried as a position. Where it does not look like one either, the
 // error is about the move.
-func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last *amazons.Move, err error) {
-	p = c.Roots[0].Position(c.Board)
+func findPosition(c *proof.Certificate, args []string) (way []amazons.Position, last *amazons.Move, err error) {
+	p := c.Roots[0].Position(c.Board)
 	if len(args) > 0 {
 		if _, notMove := amazons.ParseMove(c.Board, args[0]); notMove != nil {
 			given, err := amazons.ParsePosition(args[0])
 			switch {
 			case !strings.ContainsAny(args[0], " /") && (err != nil || strings.Contains(args[0], "-")):
-				return p, nil, cli.Usagef("move 1: %w", notMove)
+				return nil, nil, cli.Usagef("move 1: %w", notMove)
 			case err != nil:
-				return p, nil, cli.Usagef("%w", err)
+				return nil, nil, cli.Usagef("%w", err)
 			case given.Board != c.Board:
-				return p, nil, cli.Usagef("the position is of a %v board, the certificate of %v", given.Board, c.Board)
+				return nil, nil, cli.Usagef("the position is of a %v board, the certificate of %v", given.Board,
+					c.Board)
 			}
 			p, args = given, args[1:]
 		}
 	}
-	way, last, err := explore.Follow(p, args)
-	if err != nil {
-		return p, nil, cli.Usagef("%w", err)
+	if way, last, err = explore.Follow(p, args); err != nil {
+		return nil, nil, cli.Usagef("%w", err)
 	}
-	return way[len(way)-1], last, nil
+	return way, last, nil
 }
 
 // proofShowCommand shows one position. A reader steps through a proof by adding moves.

@@ -24,7 +24,7 @@ import (
 // Proved is what a certificate says of a position.
 type Proved struct {
 	Verdict     string `json:"value"`                  // won, lost or open, for the side to move
-	Reason      string `json:"reason"`                 // entry, rule 1 to rule 3, replies or none; see proof.Reason
+	Reason      string `json:"reason"`                 // entry, rule 1 to 3, replies, citation, none; see proof.Reason
 	WinningMove string `json:"winning_move,omitempty"` // of an entry
 }
 

@@ -79,6 +79,9 @@ func New(ctx context.Context, c *proof.Certificate, p amazons.Position, limits L
 			moves = []amazons.Move{at.Move}
 		case proof.ByReplies:
 			moves = at.Position.State().Moves(nil)
+		case proof.ByCitation:
+			at.Cut = true
+			g.Cut++
 		}
 		// A leaf rule decides the position: nothing follows, and nothing is cut.
 		if len(moves) == 0 {
@@ -141,6 +144,8 @@ func (p *Position) Why() string {
 		return fmt.Sprintf("%v wins by counting (rule 2)", p.Winner())
 	case proof.ByRule3:
 		return fmt.Sprintf("%v wins by the sum of areas (rule 3)", p.Winner())
+	case proof.ByCitation:
+		return fmt.Sprintf("%v wins, as another part proves", p.Winner())
 	}
 	return fmt.Sprintf("%v loses: each move is answered", side)
 }

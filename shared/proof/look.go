@@ -10,17 +10,18 @@ type Reason uint8
 
 // The reasons, in the order in which they are looked for.
 const (
-	NoReason  Reason = iota // the certificate does not decide the position
-	ByEntry                 // won: the position is an entry, with a winning move
-	ByRule1                 // lost: the side to move has no move
-	ByRule2                 // won or lost by the counting lemma
-	ByRule3                 // won or lost by the sum of areas
-	ByReplies               // lost: each move leads to a position that is won by an entry or by a leaf rule
+	NoReason   Reason = iota // the certificate does not decide the position
+	ByEntry                  // won: the position is an entry, with a winning move
+	ByRule1                  // lost: the side to move has no move
+	ByRule2                  // won or lost by the counting lemma
+	ByRule3                  // won or lost by the sum of areas
+	ByReplies                // lost: each move leads to a position that is won for another of these reasons
+	ByCitation               // won or lost: a part that was not read is said to prove it; see ReadAround
 )
 
 // String returns the reason in a word or two.
 func (r Reason) String() string {
-	return [...]string{"none", "entry", "rule 1", "rule 2", "rule 3", "replies"}[r]
+	return [...]string{"none", "entry", "rule 1", "rule 2", "rule 3", "replies", "citation"}[r]
 }
 
 // Finding is what a certificate says of a position.
@@ -35,12 +36,13 @@ type Finding struct {
 // leaf rules in one move is Open, whoever wins it. The time it takes is that of looking up each
 // reply once.
 func (c *Certificate) Look(s amazons.State) Finding {
-	if f := c.won(s); f.Verdict != eval.Open {
+	f := c.won(s)
+	if f.Verdict == eval.Won || f.Verdict == eval.Lost && f.Reason != ByCitation {
 		return f
 	}
 	for m := range s.AllMoves() {
 		if c.won(s.After(m)).Verdict != eval.Won {
-			return Finding{}
+			return f
 		}
 	}
 	return Finding{Verdict: eval.Lost, Reason: ByReplies}
@@ -65,6 +67,9 @@ func (c *Certificate) won(s amazons.State) Finding {
 	}
 	switch v := eval.Plain(canonical, c.Leaves); {
 	case v == eval.Open:
+		if v = c.claimed[canonical.Key(c.Board)]; v != eval.Open {
+			return Finding{Verdict: v, Reason: ByCitation}
+		}
 		return Finding{}
 	case !canonical.CanMove():
 		return Finding{Verdict: v, Reason: ByRule1}
@@ -77,14 +82,14 @@ func (c *Certificate) won(s amazons.State) Finding {
 
 // Line returns how a decided position is played out, most moves at most: the winner plays the moves
 // of the entries, the loser the first of its moves that leads to another entry. It ends where a
-// leaf rule decides.
+// leaf rule decides, or another part goes on.
 func (c *Certificate) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
 	for f := c.Look(s); len(line) < most; f = c.Look(s) {
 		next, found := f.Move, f.Reason == ByEntry
 		if f.Reason == ByReplies {
 			for m := range s.AllMoves() {
-				if c.won(s.After(m)).Reason == ByEntry {
+				if r := c.won(s.After(m)).Reason; r == ByEntry || r == ByCitation {
 					next, found = m, true
 					break
 				}

@@ -297,6 +297,49 @@ func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error
 	return packed, err
 }
 
+// ReadAround reads the parts of a proof that prove one of the given positions, to look at a proof that is too large to
+// be read whole. The result is not a proof: of all other parts it has what they are said to prove, which
+// [Certificate.Look] believes. Parts that are not there are passed over. read is how many were read. Errors: those of
+// reading, of ctx, ErrTooLarge for more than limit positions.
+func ReadAround(ctx context.Context, manifest string, way []amazons.Position, limit int64) (around Certificate,
+	read int, err error) {
+	m, err := ReadManifest(manifest)
+	if err != nil {
+		return around, 0, err
+	}
+	around = Certificate{Board: m.Board, Leaves: m.Leaves, Roots: m.Roots, Set: new(Set),
+		claimed: map[amazons.Key]eval.Verdict{}}
+	near := map[amazons.Key]bool{}
+	for _, p := range way {
+		near[p.State().CanonicalKey(m.Board)] = true
+	}
+	for _, p := range m.Parts {
+		if err := ctx.Err(); err != nil {
+			return around, read, err
+		}
+		for _, r := range p.Roots {
+			around.claimed[r.Key] = r.Claim
+		}
+		if !slices.ContainsFunc(p.Roots, func(r Citation) bool { return near[r.Key] }) {
+			continue
+		}
+		if limit -= p.Positions; p.Positions < 0 || limit < 0 {
+			return around, read, fmt.Errorf("read %s: %w", manifest, ErrTooLarge)
+		}
+		switch c, err := readPart(manifest, p); {
+		case errors.Is(err, ErrNotWhole):
+		case err != nil:
+			return around, read, err
+		case int64(c.Set.Len()) > p.Positions || c.Board != m.Board:
+			return around, read, fmt.Errorf("read %s: %w: part %s is not as listed", manifest, ErrCorrupt, p.ID.Name())
+		default:
+			around.Set.Merge(c.Set)
+			read++
+		}
+	}
+	return around, read, nil
+}
+
 // Split cuts a whole certificate into parts of at most that many positions each, and gives each one
 // to put. Parts may share positions. Each has roots of one layer. Errors: those of put, of ctx,
 // ErrMissing.

@@ -78,6 +78,8 @@ type Certificate struct {
 	Roots  []Root
 	Set    *Set
 	Cited  []Citation // in any order, each position once, all with more arrows than every root
+	// claimed are positions that other parts prove, in what ReadAround returns.
+	claimed map[amazons.Key]eval.Verdict
 }
 
 // validate returns an error that wraps ErrInvalid if the header of c cannot be written. Entries are
