@@ -134,6 +134,7 @@ type Queue struct {
 	samples int      // among them
 	owed    []debt   // checks that nobody needs any more, whose workers are at them still
 	alone   bool     // no second party was there when checks were last handed out
+	rests   int      // until this tick the master takes no part by itself
 }
 
 // debt is a check that a worker has not answered.
@@ -323,7 +324,7 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 			if looked++; len(free) == 0 && (own >= maxOwn || looked > maxLooks) {
 				break
 			}
-			if !sample && parties > 0 && own < maxOwn && !q.hopeful(c, all) {
+			if !sample && parties > 0 && own < maxOwn && q.rests <= q.now && !q.hopeful(c, all) {
 				own++
 				c.own = true
 				tasks = append(tasks, Task{c.Part, nil})
@@ -419,8 +420,10 @@ func (q *Queue) Own(id proof.ID) {
 	}
 }
 
-// Owned notes that the master could not check a part, which goes to workers again.
+// Owned notes that the master could not check a part, which goes to workers again. The master rests a little: the
+// bucket may be away.
 func (q *Queue) Owned(id proof.ID) {
+	q.rests = q.now + returnRest
 	if c := q.checks[id]; c != nil {
 		c.own = false
 		clear(c.tried)

@@ -221,6 +221,29 @@ func TestOwnParts(t *testing.T) {
 	}
 }
 
+// TestOwnRests: where the master cannot check a part, since the bucket is away, it tries again every few ticks. It did so
+// each tick, with a line in the log for each part.
+func TestOwnRests(t *testing.T) {
+	f := newFarm(t, "maker", "other")
+	for n := range maxOwn {
+		f.part(n)
+	}
+	for tick := range 3 * returnRest {
+		f.Failed(trust.Party{Name: "other"}, proof.ID{}, false) // it never can
+		tried := 0
+		for _, task := range f.Assign(f.present) {
+			if task.By == nil {
+				tried++
+				f.Owned(task.ID)
+			}
+		}
+		if due := tick%returnRest == 0; due != (tried == maxOwn) || !due && tried > 0 {
+			t.Errorf("at tick %d the master tries %d parts", tick, tried)
+		}
+		f.Tick(func(*Worker) bool { return false })
+	}
+}
+
 // TestWantAll: all parts of a liar are checked, each for its own campaign.
 func TestWantAll(t *testing.T) {
 	f := newFarm(t, "other")
