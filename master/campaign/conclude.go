@@ -135,12 +135,16 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	// not the positions, of which there may be millions
 	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
 	if c.needsNoParts() {
-		c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
-		c.file.Path = absolute(c.proofFile)
-		if c.known.WinningMove != "" {
-			c.winning = append(c.winning, c.known.WinningMove)
+		stands, err := c.partsStand(ctx, report)
+		if err != nil {
+			return loop.Conclusion{}, err
 		}
-		return c.conclusion(), nil
+		if stands {
+			c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
+			c.file.Path = absolute(c.proofFile)
+			c.winning = slices.Concat(c.known.WinningMoves, []string{c.known.WinningMove})
+			return c.conclusion(), nil
+		}
 	}
 	if err := c.mayReplace(); err != nil { // somebody may have put a file there since Open
 		return loop.Conclusion{}, fmt.Errorf("%w, and start the master again", err)
@@ -259,7 +263,7 @@ func (c *campaign) checkDraft(ctx context.Context, draft string, p *proofParts,
 	return r, err
 }
 
-// winningMove notes the move of the root, if the root is won.
+// winningMove notes the moves of the root that a proof shows to win, if the root is won.
 func (c *campaign) winningMove(set *proof.Set) {
 	if c.settled.Verdict != eval.Won || set == nil {
 		return
@@ -267,6 +271,8 @@ func (c *campaign) winningMove(set *proof.Set) {
 	if move, ok := set.WinningMove(c.root.Board, c.root.State()); ok {
 		c.winning = append(c.winning, move.String())
 	}
+	shown := proof.Certificate{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Set: set}
+	c.winning = append(c.winning, shown.WinningMoves(c.root.State())...)
 }
 
 // concludeInParts leaves the proof in parts and has them checked: by workers, or by this machine where
@@ -405,12 +411,48 @@ func (c *campaign) pack(ctx context.Context, name string, p *proofParts, won []g
 	return assemble.Write(ctx, name, in)
 }
 
-// unchanged reports whether a certificate's file is there with the bytes that were checked.
-// Of a proof in parts it reads the manifest alone: a part that was removed since is not missed.
-// A store may have moved with it, so it counts where it is now.
+// unchanged reports whether a certificate's file is there with the bytes that were checked. Of a proof in parts it
+// reads the manifest alone. A store may have moved with it, so it counts where it is now.
 func unchanged(file string, known store.CertificateFile) bool {
 	_, sum, err := disk.SHA256(file)
 	return err == nil && sum == known.SHA256
+}
+
+// partsStand reports whether the published parts of a proof that was verified before are as they were. Parts that lie
+// in a bucket, or are kept as digests, may be away. Where the store has the others, they are to be published again.
+// The error says that some are gone: to prove them again may take long, so that is for a person to decide.
+func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool, err error) {
+	m, err := proof.ReadManifest(c.proofFile)
+	if errors.Is(err, proof.ErrNotCertificate) { // it is one file
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	stands, gone := true, 0
+	for i, part := range m.Parts {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		report(loop.StateVerifying, "the winner is known; the parts of its proof are looked at", loop.Phase{
+			Name: "checking", Done: uint64(i), Total: uint64(len(m.Parts))})
+		_, sum, err := disk.SHA256(filepath.Join(proof.PartsFolder(c.proofFile), part.ID.Name()))
+		away := errors.Is(err, fs.ErrNotExist)
+		if err == nil && sum == part.ID.Name() || away && c.farm.store.Bucket() != nil {
+			continue
+		}
+		_, _, err = c.farm.store.OpenCertificate(part.ID)
+		if away && errors.Is(err, store.ErrDropped) {
+			continue
+		}
+		if stands = false; err != nil {
+			gone++
+		}
+	}
+	if gone > 0 {
+		return false, fmt.Errorf("%w: of its %d parts %d are missing or damaged; restore them, or remove %s, and the "+
+			"same command proves them again", proof.ErrNotWhole, len(m.Parts), gone, c.proofFile)
+	}
+	return stands, nil
 }
 
 // needsNoParts reports whether the answer of a campaign stands without its parts: it was verified, and its certificate
@@ -537,8 +579,8 @@ func (c *campaign) result() store.Result {
 	if c.known != nil {
 		r.Seconds = c.known.Seconds
 	}
-	if moves := c.winningMoves(); len(moves) > 0 {
-		r.WinningMove = moves[0]
+	if r.WinningMoves = c.winningMoves(); len(r.WinningMoves) > 0 {
+		r.WinningMove = r.WinningMoves[0]
 	}
 	return r
 }

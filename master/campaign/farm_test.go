@@ -668,6 +668,75 @@ func TestDamagedPart(t *testing.T) {
 	}
 }
 
+// TestDamagedParts has parts damaged and removed of a proof in parts that was verified. Nobody noticed it before: the
+// master said that the proof is verified.
+func TestDamagedParts(t *testing.T) {
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "a.db"),
+		Tree: tree.Config{InitialBudget: 20, SplitAfter: 40}}
+	if _, err := solve(t, o, nil, 2); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := f.campaigns[0]
+	parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(o.Root, eval.Lost)}, nil) // keepTop has a part for it
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish := func() {
+		t.Helper()
+		if _, err := c.publish(c.proofFile, parts, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(c.proofFile); err != nil {
+		t.Fatal(err)
+	}
+	publish()
+	silent := func(string, string, loop.Phase) {}
+	expect := func(what string, want bool, wrong error) {
+		t.Helper()
+		if stands, err := c.partsStand(t.Context(), silent); stands != want || !errors.Is(err, wrong) {
+			t.Errorf("%s: %v, %v", what, stands, err)
+		}
+	}
+	expect("as published", true, nil)
+	of := func(n int) string { return filepath.Join(proof.PartsFolder(c.proofFile), parts.parts[n].ID.Name()) }
+	if len(parts.parts) < 3 {
+		t.Fatalf("only %d parts", len(parts.parts))
+	}
+	if err := os.Remove(of(1)); err != nil {
+		t.Fatal(err)
+	}
+	expect("a part is missing, and the store has it", false, nil)
+	publish()
+	expect("published again", true, nil)
+	data, err := os.ReadFile(of(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(of(0), data, 0o644); err != nil { // the store has the same file under another name
+		t.Fatal(err)
+	}
+	f.Close()
+	if f, err = Open(o); err != nil { // nobody has read the part before
+		t.Fatal(err)
+	}
+	c = f.campaigns[0]
+	expect("a part is damaged", false, proof.ErrNotWhole)
+	if err := os.Remove(c.proofFile); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if r, err := solve(t, o, nil, 2); err != nil || !r.Verified {
+		t.Errorf("proved again: %+v, %v", r, err)
+	}
+}
+
 // TestOlderCopy opens an older copy of a store beside the parts of the newer one: no part is lost, and the newer one
 // goes on from them.
 func TestOlderCopy(t *testing.T) {

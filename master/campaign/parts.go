@@ -363,13 +363,13 @@ func (c *campaign) publish(name string, p *proofParts, whole bool) (store.Certif
 // name stays as it is.
 // A link costs no room, where the evidence and the proof lie on one disk. The copy is for two disks.
 func (c *campaign) linkPart(id proof.ID, name string) error {
+	r, size, err := c.farm.store.OpenCertificate(id) // reads all of it, so that no damaged part is published
+	if err != nil {
+		return err
+	}
 	file := filepath.Join(c.farm.store.Place(), id.Name()[:2], id.Name())
 	if err := os.Link(file, name); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
-	}
-	r, size, err := c.farm.store.OpenCertificate(id)
-	if err != nil {
-		return err
 	}
 	return disk.Replace(name, 0o644, func(f *os.File) error {
 		_, err := io.Copy(f, io.NewSectionReader(r, 0, size))

@@ -221,8 +221,8 @@ func TestOwnParts(t *testing.T) {
 	}
 }
 
-// TestOwnRests: where the master cannot check a part, since the bucket is away, it tries again every few ticks. It did so
-// each tick, with a line in the log for each part.
+// TestOwnRests: where the master cannot check a part, since the bucket is away, it tries again every few ticks. It did
+// so each tick, with a line in the log for each part.
 func TestOwnRests(t *testing.T) {
 	f := newFarm(t, "maker", "other")
 	for n := range maxOwn {

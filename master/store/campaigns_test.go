@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -290,7 +291,7 @@ func holdsSeveral(t *testing.T, s *Store, held trust.Quarantine, result Result) 
 			t.Errorf("campaign %d: %s", i+1, d)
 		}
 	}
-	if r, ok, err := s.Result(1); r != result || !ok || err != nil {
+	if r, ok, err := s.Result(1); !reflect.DeepEqual(r, result) || !ok || err != nil {
 		t.Error(r, ok, err)
 	}
 	if list, err := s.Quarantines(); err != nil || len(list) != 1 || list[0] != held {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -249,7 +250,7 @@ func TestModel(t *testing.T) {
 				}
 				r, ok, err := s.Result(1)
 				expect(err, nil)
-				if ok != (m.result != nil) || ok && r != *m.result {
+				if ok != (m.result != nil) || ok && !reflect.DeepEqual(r, *m.result) {
 					t.Fatal(r, m.result)
 				}
 				parts, err := s.Parts(1)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +79,7 @@ func holdsOneCampaign(t *testing.T, s *Store) {
 	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
 		t.Error(d)
 	}
-	if r, ok, err := s.Result(1); r != result || !ok || err != nil {
+	if r, ok, err := s.Result(1); !reflect.DeepEqual(r, result) || !ok || err != nil {
 		t.Error(r, ok, err)
 	}
 	list, err := s.CertificatesOf(1)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -71,7 +72,7 @@ func TestRoundTrip(t *testing.T) {
 		if d := cmp.Diff(want, got, byKey); d != "" {
 			t.Fatal(d)
 		}
-		if r, ok, err := s.Result(1); err != nil || !ok || r != result {
+		if r, ok, err := s.Result(1); err != nil || !ok || !reflect.DeepEqual(r, result) {
 			t.Fatal(r, ok, err)
 		}
 		if d := cmp.Diff(testCampaign, s.Campaign()); d != "" {
@@ -178,7 +179,7 @@ func TestResult(t *testing.T) {
 	if err := s.SetResult(1, r); err != nil {
 		t.Error(err)
 	}
-	if got, ok, err := s.Result(1); got != r || !ok || err != nil {
+	if got, ok, err := s.Result(1); !reflect.DeepEqual(got, r) || !ok || err != nil {
 		t.Error(got, ok, err)
 	}
 	if err := s.SetResult(1, Result{Verdict: "won", Winner: "white",

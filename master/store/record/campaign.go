@@ -181,7 +181,9 @@ type Result struct {
 	Winner  string `json:"winner,omitempty"` // white or black
 	// NoGivenMoveWins says that each of the given first moves loses.
 	NoGivenMoveWins bool   `json:"no_given_move_wins,omitempty"`
-	WinningMove     string `json:"winning_move,omitempty"` // at the root
+	WinningMove     string `json:"winning_move,omitempty"` // at the root, the first of those below
+	// WinningMoves are all moves at the root that are known to win. Stores that were made before have none of them.
+	WinningMoves []string `json:"winning_moves,omitempty"`
 	// Verified says that the independent checker has accepted the certificate.
 	Verified    bool            `json:"verified"`
 	VerifiedBy  string          `json:"verified_by,omitempty"` // workers, where theirs has
