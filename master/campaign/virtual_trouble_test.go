@@ -111,7 +111,9 @@ func TestPartitionAndHeal(t *testing.T) {
 		noticed bool
 	}{{"short", 500 * time.Millisecond, false}, {"long", 40 * time.Second, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			trouble(t, Options{}, func(v *virtual) {
+			var said strings.Builder // by the loop alone
+			trouble(t, Options{Log: slog.New(slog.NewTextHandler(&said, nil))}, func(v *virtual) {
+				said.Reset()
 				v.serve()
 				cut, other := v.work("cut", nil, nil), v.work("other", nil, nil)
 				v.begun("cut")
@@ -128,6 +130,10 @@ func TestPartitionAndHeal(t *testing.T) {
 				}
 				v.settle()
 				v.done(cut, other)
+				lost := strings.Contains(said.String(), `level=WARN msg="worker lost: its connection has ended" worker=cut`)
+				if lost != c.noticed {
+					v.t.Errorf("a long cut: %v; the log: %s", c.noticed, said.String())
+				}
 			})
 		})
 	}

@@ -231,6 +231,9 @@ func (l *Loop) Detach(s *Session, link *Link, goodbye bool) {
 func (l *Loop) detach(s *Session, goodbye bool) {
 	s.link = nil
 	if goodbye || s.quarantined {
+		if s.joined {
+			l.cfg.Log.Info("worker left", "worker", s.Name)
+		}
 		l.forget(s)
 		return
 	}
@@ -259,13 +262,16 @@ func (l *Loop) forget(s *Session) {
 }
 
 // leave tells the trees that a worker is gone, and counts the leases that are lost with it.
-func (l *Loop) leave(name string) {
+func (l *Loop) leave(name string) (leases int) {
 	for _, c := range l.campaigns() {
 		if c.Tree != nil {
-			l.cfg.Metrics.expired.WithLabelValues(c.Name).Add(float64(c.Tree.LeasesOf(name)))
+			lost := c.Tree.LeasesOf(name)
+			l.cfg.Metrics.expired.WithLabelValues(c.Name).Add(float64(lost))
+			leases += lost
 		}
 	}
 	l.stepOf(0, tree.Left{Worker: name})
+	return leases
 }
 
 // sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own
@@ -289,7 +295,8 @@ func (l *Loop) sweep() {
 	for _, s := range leaving {
 		s.joined = false
 		if l.crew.current(s) {
-			l.leave(s.Name)
+			l.cfg.Log.Warn("worker lost: its connection has ended", "worker", s.Name, "leases",
+				l.leave(s.Name))
 		}
 	}
 	for _, s := range gone {
