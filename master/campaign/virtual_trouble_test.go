@@ -130,7 +130,8 @@ func TestPartitionAndHeal(t *testing.T) {
 				}
 				v.settle()
 				v.done(cut, other)
-				lost := strings.Contains(said.String(), `level=WARN msg="worker lost: its connection has ended" worker=cut`)
+				const word = `level=WARN msg="worker lost: its connection has ended" worker=cut`
+				lost := strings.Contains(said.String(), word)
 				if lost != c.noticed {
 					v.t.Errorf("a long cut: %v; the log: %s", c.noticed, said.String())
 				}

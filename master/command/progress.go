@@ -48,7 +48,8 @@ func (m *meter) line(r *farmv1.StatusResponse) string {
 		parts = append(parts, cli.Counted(r.GetWorkers(), "worker"))
 	}
 	parts = append(parts, brief(nodes)+" nodes")
-	if phi, delta := r.GetRootPhi(), r.GetRootDelta(); r.GetWinner() == "" && max(phi, delta) > 1 {
+	// A number of 1 is no estimate: a first move is not searched yet.
+	if phi, delta := r.GetRootPhi(), r.GetRootDelta(); r.GetWinner() == "" && min(phi, delta) > 1 {
 		parts = append(parts, fmt.Sprintf("work left %s to prove a win or %s a loss", numberText(phi),
 			numberText(delta)))
 	}

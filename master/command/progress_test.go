@@ -61,4 +61,22 @@ func TestProgress(t *testing.T) {
 	if strings.Contains(text, "1073741824") || !strings.Contains(text, "disproof number inf:") {
 		t.Error(text)
 	}
+	// Of many losing moves some are named, and each winning one. A number of 1 is no estimate.
+	early.RootPhi, early.RootDelta, early.FirstMoves = 1, 30048, nil
+	for range 58 {
+		early.FirstMoves = append(early.FirstMoves, &farmv1.FirstMove{Move: "A1-A2xA3",
+			Verdict: farmv1.Verdict_VERDICT_LOST})
+	}
+	early.FirstMoves = append(early.FirstMoves, &farmv1.FirstMove{Move: "B1-B4xC4",
+		Verdict: farmv1.Verdict_VERDICT_WON})
+	text = statusReport(early)
+	for want, n := range map[string]int{"A1-A2xA3 loses\n": 5, "B1-B4xC4 wins\n": 1, "and 53 more that lose": 1,
+		"no estimates of the work left": 1} {
+		if strings.Count(text, want) != n {
+			t.Errorf("%q should stand %d times in %s", want, n, text)
+		}
+	}
+	if line := m.line(early); strings.Contains(line, "work left") {
+		t.Error(line)
+	}
 }

@@ -83,6 +83,9 @@ func watchStatus(ctx context.Context, c *cobra.Command, master *remote, r *farmv
 	}
 }
 
+// someLosing is how many losing first moves a status names: there may be hundreds, and people look for those that win.
+const someLosing = 5
+
 // statusReport is a status in several lines.
 func statusReport(r *farmv1.StatusResponse) string {
 	var s strings.Builder
@@ -107,8 +110,12 @@ func statusReport(r *farmv1.StatusResponse) string {
 	if e := r.GetEvidence(); e > 0 {
 		fmt.Fprintf(&s, "evidence       %.0f %% of the nodes in running leases are below decided positions\n", 100*e)
 	}
-	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: estimates of the work left\n",
-		numberText(r.GetRootPhi()), numberText(r.GetRootDelta()))
+	estimates := "estimates of the work left"
+	if min(r.GetRootPhi(), r.GetRootDelta()) == 1 {
+		estimates = "no estimates of the work left before all first moves are searched"
+	}
+	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: %s\n", numberText(r.GetRootPhi()),
+		numberText(r.GetRootDelta()), estimates)
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
 	fmt.Fprintf(&s, "tree           %s, %d to lease, %d leased, %d set aside\n",
 		cli.Counted(r.GetTreePositions(), "position"), r.GetFrontier(), r.GetLeased(), r.GetSetAside())
@@ -129,10 +136,18 @@ func statusReport(r *farmv1.StatusResponse) string {
 		fmt.Fprintf(&s, "quarantined    %d; master quarantine names them\n", n)
 	}
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
+	losing := 0
 	for _, f := range r.GetFirstMoves() {
-		if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
+		if f.GetVerdict() == farmv1.Verdict_VERDICT_LOST {
+			losing++
+		}
+		if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED && losing <= someLosing ||
+			f.GetVerdict() == farmv1.Verdict_VERDICT_WON {
 			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.FirstMoveWord(f))
 		}
+	}
+	if losing > someLosing {
+		fmt.Fprintf(&s, "first move     and %d more that lose (--json has all)\n", losing-someLosing)
 	}
 	return s.String()
 }
@@ -157,9 +172,11 @@ func workersReport(r *farmv1.WorkersResponse) string {
 			cli.Counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())),
 			cli.Counted(w.GetResults(), "result"), standing(w), cli.Counted(w.GetFacts(), "fact"), count(w.GetNodes()))
 		if w.GetLease() != 0 {
-			fmt.Fprintf(&s, "; on %s (maybe mirrored), %s of %s nodes, %s nodes/s", w.GetPosition(),
-				count(w.GetLeaseNodes()), count(w.GetBudgetNodes()),
-				count(uint64(float64(w.GetLeaseNodes())/max(1, w.GetLeaseSeconds()))))
+			fmt.Fprintf(&s, "; on %s (maybe mirrored), %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()),
+				count(w.GetBudgetNodes()))
+			if n := w.GetLeaseNodes(); n > 0 { // before, it has not reported yet
+				fmt.Fprintf(&s, ", %s nodes/s", count(uint64(float64(n)/max(1, w.GetLeaseSeconds()))))
+			}
 			if p := w.GetPhase(); p != nil {
 				phase, detail := doing(&farmv1.StatusResponse{Phase: p})
 				fmt.Fprintf(&s, ", %s", strings.TrimSuffix(phase+": "+detail, ": "))

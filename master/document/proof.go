@@ -70,8 +70,8 @@ type Size struct {
 	AtLeast bool `json:"entries_at_least,omitempty"` // they were not counted to the end
 }
 
-// OfProof makes the document of p. It counts at most so many entries: half of them for p, the rest
-// shared among its moves.
+// OfProof makes the document of p. It counts at most so many entries: half of them for p, the rest shared among those
+// of its moves that the certificate decides. What one move does not need is for the others.
 func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition {
 	s := p.State()
 	out := ProofPosition{MessageType: "proof_position", Board: p.Board.String(), Position: p.String(),
@@ -80,12 +80,21 @@ func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition 
 	for _, m := range c.Line(s, proofLine) {
 		out.Line = append(out.Line, m.String())
 	}
-	moves := s.Moves(nil)
+	moves, findings, decided := s.Moves(nil), []proof.Finding(nil), 0
 	for _, m := range moves {
 		f := c.Look(s.After(m))
-		after := ProofAfter{Proved: OfFinding(f)}
-		after.Entries, after.AtLeast = c.Below(s.After(m), count/2/len(moves))
-		out.Moves = append(out.Moves, Move[ProofAfter]{m.String(), eval.MoveWord(f.Verdict), after})
+		if findings = append(findings, f); f.Verdict != eval.Open {
+			decided++
+		}
+	}
+	left := count / 2
+	for i, m := range moves {
+		after := ProofAfter{Proved: OfFinding(findings[i])}
+		if findings[i].Verdict != eval.Open {
+			after.Entries, after.AtLeast = c.Below(s.After(m), left/decided)
+			left, decided = left-after.Entries, decided-1
+		}
+		out.Moves = append(out.Moves, Move[ProofAfter]{m.String(), eval.MoveWord(findings[i].Verdict), after})
 	}
 	slices.SortStableFunc(out.Moves, func(a, b Move[ProofAfter]) int {
 		return cmp.Or(cmp.Compare(moveRank[a.Wins], moveRank[b.Wins]), cmp.Compare(b.Then.Entries, a.Then.Entries))
