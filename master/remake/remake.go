@@ -95,12 +95,21 @@ type Report struct {
 	Made  []Part `json:"remade"`
 	// Before is how many of them were made before, as the notes say.
 	Before int `json:"before,omitempty"`
+	// Proved are the positions of the manifest's claims, each with who wins. It is empty unless all parts were made.
+	Proved []string `json:"proved,omitempty"`
 }
 
 // String returns the last line for people; tell has said the others.
 func (r Report) String() string {
-	s := fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each (seed %d)\n",
-		len(r.Made), r.Parts, r.File, r.Nodes, r.Seed)
+	seed := ""
+	if len(r.Made) < r.Parts {
+		seed = fmt.Sprintf(" (seed %d)", r.Seed)
+	}
+	s := fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each%s\n",
+		len(r.Made), r.Parts, r.File, r.Nodes, seed)
+	for _, claim := range r.Proved {
+		s += fmt.Sprintf("proved         %s\n", claim)
+	}
 	if r.Before > 0 {
 		s += fmt.Sprintf("before         %d of them, as the state says\n", r.Before)
 	}
@@ -141,6 +150,11 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 			tell(p)
 		}
 		r.Made, r.Nodes = append(r.Made, p), r.Nodes+p.Nodes
+	}
+	for _, root := range m.Roots {
+		if at := root.Position(m.Board); len(r.Made) == r.Parts {
+			r.Proved = append(r.Proved, fmt.Sprintf("%v: %s wins", at, root.Claim.Winner(at.ToMove)))
+		}
 	}
 	return r, nil
 }

@@ -116,8 +116,8 @@ func (r *Report) Missing() error {
 	if r.Parts.Folder == "" {
 		where = "there, as a manifest that is not a file has no folder"
 	}
-	return fmt.Errorf("%w: %d of %d parts are not %s; fetch them from where they lie, or, of "+
-		"those that are kept as digests only, prove their roots again", ErrAbsent, r.Parts.Absent, r.Parts.Total, where)
+	return fmt.Errorf("%w: %d of %d parts are not %s; fetch them from where they lie, or prove their roots again "+
+		"(master verify --remake)", ErrAbsent, r.Parts.Absent, r.Parts.Total, where)
 }
 
 // String says in a few lines what was checked and what it proves. It names every root.
