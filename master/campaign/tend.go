@@ -24,6 +24,9 @@ const (
 	tendEvery = 10 * time.Minute
 	// strayAge is how long a part may lie without a record: workers get addresses of a bucket for minutes.
 	strayAge = time.Hour
+	// unnamedAge is how long a part waits at least for the fact that names it, a multiple of tendEvery. A worker sends
+	// the facts when all of their parts are there. That may take hours, on a slow line or while a bucket is away.
+	unnamedAge = 24 * time.Hour
 	// removedAtOnce is how many parts are removed in one transaction, which reads all facts and wants 8 MiB of room.
 	removedAtOnce = 1024
 )
@@ -107,22 +110,26 @@ func (f *Farm) heal() error {
 
 // Tend removes what nothing needs from the evidence store, now and then, until ctx ends. Strays from before this
 // master stay: they may be parts that a newer copy of the store knows, and "evidence gc" removes them.
-// The first pass removes strays alone and notes which part came last. So each part has at least
-// tendEvery for the fact that names it.
+// Each pass notes which part came last, and removes parts that came before the pass of unnamedAge ago. Without the
+// part, the facts would be refused, and later parts of an honest worker would cite what no part proves.
 func (f *Farm) Tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
-	upTo := uint64(0) // what came since the pass before may be named yet
+	var last []uint64 // the part that came last before each pass, the oldest first: what came since may be named yet
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+		upTo := uint64(0)
+		if len(last) == int(unnamedAge/tendEvery) {
+			upTo, last = last[0], last[1:]
+		}
 		c, err := collect(f.store, upTo, f.began, time.Now().Add(-strayAge), func(ids []proof.ID) ([]proof.ID, error) {
 			return loop.Between(ctx, f.Loop, func() ([]proof.ID, error) { return f.store.RemoveParts(ids) })
 		})
-		if upTo = c.last; err != nil {
+		if last = append(last, c.last); err != nil {
 			f.options.Log.Warn("parts that nothing needs stay for now", "error", err)
 		} else if c.Parts+c.Strays > 0 {
 			f.options.Log.Info("parts that nothing needs were removed", "parts", c.Parts, "strays", c.Strays, "bytes",

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -17,8 +18,11 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/identity"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
 	"amazonsfarm/worker/engine"
 )
@@ -289,6 +293,82 @@ func TestTendWithoutRoom(t *testing.T) {
 		free.Store(large)
 		v.settle()
 		v.done(w)
+	})
+}
+
+// TestTendBesideSlowUploads has a worker bring a proof in parts over a line so slow, or to a bucket that is away for so
+// long, that each part comes a quarter of an hour after the one before. The facts follow the last part. All of them
+// count, and the worker has done nothing wrong. Parts whose facts never come are removed in the end.
+func TestTendBesideSlowUploads(t *testing.T) {
+	inVirtualTime(t, 1, Options{Tree: tree.Config{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
+		v.serve()
+		ctx, cancel := context.WithCancel(context.WithoutCancel(v.t.Context()))
+		v.wires.Go(func() { v.farm.Tend(ctx) })
+		defer cancel()
+		board := v.options.Root.Board
+		e, err := engine.New(engine.Config{Board: board, Cores: 1, TableBytes: 1 << 18, MinFactNodes: 1})
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		_, err = e.Run(v.t.Context(), engine.Job{State: v.options.Root.State(), Budget: 1 << 20}, nil)
+		root := proof.Fact{Key: v.options.Root.State().CanonicalKey(board), Verdict: eval.Won, Nodes: 1000}
+		proved, failed := e.Prove(v.t.Context(), []proof.Fact{root}, nil)
+		if err = errors.Join(err, failed, e.Close()); err != nil || len(proved) != 1 {
+			v.t.Fatal(len(proved), err)
+		}
+		certificate, err := proof.Read(bytes.NewReader(proved[0].Data), int64(len(proved[0].Data)))
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		var parts []proof.Certificate // the last one proves the root
+		if err := proof.Split(v.t.Context(), certificate, 60, func(c proof.Certificate) error {
+			parts = append([]proof.Certificate{c}, parts...)
+			return nil
+		}); err != nil || len(parts) < 3 {
+			v.t.Fatal(len(parts), err)
+		}
+		slow := &cheat{v: v, ctx: ctx, client: farmv1.NewFarmClient(v.connect("slow", nil).conn), name: "slow"}
+		if err := slow.enter(); err != nil {
+			v.t.Fatal(err)
+		}
+		never, err := slow.upload(proved[0].Data, uint64(len(proved[0].Data)))
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		time.Sleep(unnamedAge - time.Hour)
+		facts := &farmv1.Facts{Serial: 1}
+		for _, c := range parts {
+			data, err := proof.Encode(c)
+			if err != nil {
+				v.t.Fatal(err)
+			}
+			id, err := slow.upload(data, uint64(len(data)))
+			if err != nil {
+				v.t.Fatal(err)
+			}
+			for _, r := range c.Roots {
+				facts.Facts = append(facts.Facts, farmv1.WriteFacts([]proof.Fact{{Key: r.State.CanonicalKey(board),
+					Verdict: r.Claim, Nodes: 1000, Certificate: id}})...)
+			}
+			time.Sleep(15 * time.Minute)
+		}
+		if err := slow.work.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}); err != nil {
+			v.t.Fatal(err)
+		}
+		m, err := slow.work.Recv()
+		if err != nil || m.GetAck().GetRefused() != "" {
+			v.t.Errorf("the facts are answered with %v, %v", m, err)
+		}
+		if v.farm.store.Holds(1, never) {
+			v.t.Error("a part without a fact is there after more than a day")
+		}
+		err = <-v.ended
+		if r := v.farm.Result(err); err != nil || r.Winner != "black" || !r.Verified {
+			v.t.Errorf("the campaign ended with %+v, %v", r, err)
+		}
+		if n := v.figure("worker_offences_total", trust.FalseCertificate); n > 0 {
+			v.t.Errorf("the slow worker is accused of %v false parts", n)
+		}
 	})
 }
 
