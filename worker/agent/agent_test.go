@@ -745,6 +745,27 @@ func TestUploadIsTriedAgain(t *testing.T) {
 	})
 }
 
+// TestUploadToAnotherMaster has an upload reach a master that was started anew and does not know the session, before the
+// worker hears that its stream has ended. The part is not to blame, so it goes to the new master on the next stream.
+func TestUploadToAnotherMaster(t *testing.T) {
+	work(t, Config{}, solvedLost, nil, func(f *farm) {
+		f.master.upload = func(attempt int) error {
+			if attempt == 1 {
+				return status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")
+			}
+			return nil
+		}
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		s = f.stream()
+		if r := s.result(); r.Verdict != farmv1.Verdict_VERDICT_LOST || len(r.Facts) != 1 {
+			t.Errorf("result %v", r)
+		}
+		s.finish()
+	})
+}
+
 func TestUploadRefused(t *testing.T) {
 	for name, part := range map[string][]byte{"by the master": []byte("small"),
 		"as too large": make([]byte, 9<<20)} {

@@ -181,7 +181,7 @@ func (c *connection) uploadPart(e Upload) error {
 		switch status.Code(err) {
 		case codes.OK:
 			return nil
-		case codes.InvalidArgument, codes.DataLoss, codes.FailedPrecondition, codes.OutOfRange:
+		case codes.InvalidArgument, codes.DataLoss, codes.OutOfRange:
 			return fmt.Errorf("%w: %s", errUpload, Reason(err))
 		case codes.ResourceExhausted, codes.Aborted, // too many uploads at a time, or no room
 			codes.Unavailable: // it is stopping, and the stream will say why; or it is gone, and the stream breaks
@@ -189,7 +189,7 @@ func (c *connection) uploadPart(e Upload) error {
 				told = time.Now()
 				c.Log.Warn("the master accepts no upload now, trying again", "reason", Reason(err))
 			}
-		default:
+		default: // FailedPrecondition among them: a master that was started anew does not know the session
 			return errors.New(Reason(err))
 		}
 		select {
