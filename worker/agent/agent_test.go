@@ -745,8 +745,8 @@ func TestUploadIsTriedAgain(t *testing.T) {
 	})
 }
 
-// TestUploadToAnotherMaster has an upload reach a master that was started anew and does not know the session, before the
-// worker hears that its stream has ended. The part is not to blame, so it goes to the new master on the next stream.
+// TestUploadToAnotherMaster has an upload reach a master that was started anew and does not know the session, before
+// the worker hears that its stream has ended. The part is not to blame: it goes to the new master on the next stream.
 func TestUploadToAnotherMaster(t *testing.T) {
 	work(t, Config{}, solvedLost, nil, func(f *farm) {
 		f.master.upload = func(attempt int) error {

@@ -30,6 +30,17 @@ var errUpload = errors.New("part refused")
 // ready says that the message may be sent: the master has all parts.
 func (p *parcel) ready() bool { return len(p.parts) == 0 }
 
+// strip takes the evidence out of the parcel, and what rests on it. Numbers and hints stay.
+func (p *parcel) strip() {
+	p.parts = nil
+	switch k := p.message.Kind.(type) {
+	case *farmv1.WorkRequest_Facts:
+		k.Facts.Facts = nil
+	case *farmv1.WorkRequest_Result:
+		k.Result.Facts, k.Result.Verdict = nil, farmv1.Verdict_VERDICT_UNSPECIFIED
+	}
+}
+
 // deliver queues what the running lease found when there is room, and goes on with the lease.
 // Until there is room the search stands still, so a worker never runs far ahead of a master that takes nothing.
 func (m *Machine) deliver() {
@@ -71,8 +82,8 @@ func (m *Machine) upload() {
 }
 
 // uploaded notes what became of an upload. A part that the master will never accept takes all facts
-// of its parcel with it. Later parts may have cited them, so all that counted as delivered is
-// forgotten.
+// of its parcel with it. Later parts may cite them, so the parcels behind it go without their evidence, too, and all
+// that counted as delivered is forgotten. An answer that meets a citation without a proof accuses the part's maker.
 func (m *Machine) uploaded(err error) {
 	p := m.stream.uploading
 	if p == nil {
@@ -87,14 +98,16 @@ func (m *Machine) uploaded(err error) {
 		p.parts = p.parts[1:]
 	case errors.Is(err, errUpload):
 		m.c.Log.Error("evidence lost", "error", err, "facts", len(p.parts[0].Facts))
-		p.parts = nil
 		m.c.Stats.Refused.Add(1)
-		switch k := p.message.Kind.(type) {
-		case *farmv1.WorkRequest_Facts:
-			k.Facts.Facts = nil
-		case *farmv1.WorkRequest_Result:
-			k.Result.Facts, k.Result.Verdict = nil, farmv1.Verdict_VERDICT_UNSPECIFIED
+		for _, later := range m.waiting {
+			if later.serial >= p.serial {
+				later.strip()
+			}
 		}
+		if m.found != nil {
+			m.found.strip()
+		}
+		m.vain = m.running != nil && !m.running.searching && m.found == nil
 		m.do(Forget{})
 	default:
 		m.hangUp(fmt.Errorf("%w: upload: %v", errLost, err))

@@ -135,6 +135,9 @@ func (m *Machine) gathered(e Gathered) {
 	if l == nil || l.searching || m.found != nil {
 		return
 	}
+	if m.vain {
+		m.vain, e.Parts = false, nil
+	}
 	if l.last {
 		m.found = &parcel{of: l.of, parts: e.Parts, lease: l, message: l.result(e, m.now-l.begun)}
 		return
