@@ -149,14 +149,24 @@ func TestExport(t *testing.T) {
 	if _, err := Export(t.Context(), t.TempDir(), site); builtIn == nil && !errors.Is(err, ErrNoChecker) {
 		t.Errorf("without a checker: %v", err)
 	}
-	site.Checker, site.Positions, folder = browser, 40, t.TempDir()
+	site.Checker, site.Positions, site.Name, folder = browser, 40, "top.proof", t.TempDir()
 	about, err = Export(t.Context(), folder, site)
 	if err != nil || about.Cut == 0 {
 		t.Fatalf("%+v, %v", about, err)
 	}
-	top, err := proof.ReadFile(filepath.Join(folder, "top.proof"))
+	if got := fmt.Sprintf("%x", sha256.Sum256(read("top.proof"))); got != about.Certificate.SHA256 {
+		t.Errorf("the site says %s, its certificate top.proof has %s", about.Certificate.SHA256, got)
+	}
+	top, err := proof.ReadFile(filepath.Join(folder, "api", "top.proof"))
 	if err != nil || top.Set.Len() == 0 || top.Set.Len() >= cert.Set.Len() {
 		t.Errorf("the top has %d of %d positions, %v", top.Set.Len(), cert.Set.Len(), err)
+	}
+
+	// A link to the certificate means its file, whatever it was called.
+	site.Name = "javascript:x#1?%41&é.proof"
+	about, err = Export(t.Context(), t.TempDir(), site)
+	if want := "javascript_x_1__41_é.proof"; err != nil || about.Certificate.File != want {
+		t.Errorf("the certificate is called %+v, not %s, %v", about.Certificate, want, err)
 	}
 
 	// What does not hold is not shown.

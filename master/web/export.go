@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
@@ -32,10 +33,24 @@ const (
 	starterName = "wasm_exec.js"
 )
 
+// topName is the file of the explorer, where it does not carry the whole certificate. In a folder of its own no
+// certificate has that name.
+const topName = "api/top.proof"
+
+// linked returns a name that means itself in a link: "#" would end it, and "javascript:" is a program.
+func linked(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_+, ()", r) {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
 // Site says what Export writes.
 type Site struct {
 	Certificate *proof.Certificate
-	Name        string // of the certificate's file in the site
+	Name        string // of the certificate's file in the site, but for characters that mean something in a link
 	Checker     fs.FS  // a folder that scripts/wasm made; nil: what the program was built with
 	// Positions is how many positions of the proof the explorer carries; the certificate has all of them.
 	Positions int
@@ -67,6 +82,7 @@ func Export(ctx context.Context, folder string, site Site) (Exported, error) {
 		return Exported{}, err
 	}
 	in.Close()
+	site.Name = linked(site.Name)
 	if list, err := os.ReadDir(folder); err == nil && len(list) > 0 {
 		return Exported{}, fmt.Errorf("%s: %w", folder, ErrNotEmpty)
 	}
@@ -85,7 +101,7 @@ func Export(ctx context.Context, folder string, site Site) (Exported, error) {
 	carried := site.Certificate
 	if carried.Set.Len() > site.Positions {
 		carried, about.Cut = cut(carried, site.Positions)
-		if err := proof.WriteFile(filepath.Join(folder, "top.proof"), *carried); err != nil {
+		if err := proof.WriteFile(filepath.Join(folder, topName), *carried); err != nil {
 			return about, err
 		}
 	}

@@ -34,7 +34,7 @@ async function answer(address) {
   if (!['explore', 'play', 'judge'].includes(what)) return what === 'status' ? site.status : fetch(name + '.json').then(r => r.json());
   const s = await site.status;
   site.cut = s.cut_arrows || 0;
-  answers = answers || engine(s.cut_arrows ? 'top.proof' : s.certificate.file);
+  answers = answers || engine(s.cut_arrows ? 'api/top.proof' : s.certificate.file);
   return answers.call(what, values.get('position') || '', values.get('moves') || '');
 }
 
