@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,9 +82,23 @@ func (m *Machine) upload() {
 	}
 }
 
+// lose takes the evidence out of what was extracted after a parcel, and out of the parcel itself. The master will never
+// have the parcel's facts, and later parts may cite them. An answer that meets a citation without a proof accuses the
+// part's maker.
+func (m *Machine) lose(serial uint64) {
+	for _, p := range m.waiting {
+		if p.serial >= serial {
+			p.strip()
+		}
+	}
+	if m.found != nil {
+		m.found.strip()
+	}
+	m.vain = m.running != nil && !m.running.searching && m.found == nil
+}
+
 // uploaded notes what became of an upload. A part that the master will never accept takes all facts
-// of its parcel with it. Later parts may cite them, so the parcels behind it go without their evidence, too, and all
-// that counted as delivered is forgotten. An answer that meets a citation without a proof accuses the part's maker.
+// of its parcel with it, and what may cite them. All that counted as delivered is forgotten.
 func (m *Machine) uploaded(err error) {
 	p := m.stream.uploading
 	if p == nil {
@@ -99,15 +114,7 @@ func (m *Machine) uploaded(err error) {
 	case errors.Is(err, errUpload):
 		m.c.Log.Error("evidence lost", "error", err, "facts", len(p.parts[0].Facts))
 		m.c.Stats.Refused.Add(1)
-		for _, later := range m.waiting {
-			if later.serial >= p.serial {
-				later.strip()
-			}
-		}
-		if m.found != nil {
-			m.found.strip()
-		}
-		m.vain = m.running != nil && !m.running.searching && m.found == nil
+		m.lose(p.serial)
 		m.do(Forget{})
 	default:
 		m.hangUp(fmt.Errorf("%w: upload: %v", errLost, err))
@@ -134,17 +141,22 @@ func (m *Machine) allSent() bool {
 }
 
 // sendAgain readies the waiting parcels for another stream. It gives up those on which the stream
-// broke too often.
+// broke too often, and loses what may cite their facts.
 func (m *Machine) sendAgain() {
+	first := uint64(0) // that is given up
 	m.waiting = slices.DeleteFunc(m.waiting, func(p *parcel) bool {
 		p.sent = false
 		hopeless := p.sends >= m.c.MaxSends
 		if hopeless {
 			m.c.Log.Error("given up: the stream broke each time this was sent", "serial", p.serial, "times", p.sends)
 			m.c.Stats.Refused.Add(1)
+			first = cmp.Or(first, p.serial)
 		}
 		return hopeless
 	})
+	if first > 0 {
+		m.lose(first)
+	}
 }
 
 // masterFull notes that the master is there and acknowledges nothing for now.

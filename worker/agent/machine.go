@@ -54,7 +54,7 @@ type Machine struct {
 	running *lease    // being searched; nil: none
 	next    *lease    // to be searched after it; nil: none. It goes with its stream
 	found   *parcel   // of the running lease, without room in waiting: the search stands still
-	vain    bool      // the evidence that is being gathered may cite a part that was refused meanwhile
+	vain    bool      // the evidence that is being gathered may cite what was lost meanwhile
 	waiting []*parcel // not acknowledged, oldest first
 	serial  uint64    // of the last parcel
 
