@@ -149,16 +149,23 @@ type Folder struct {
 // OpenFolder returns the parts in a folder, which need not be there.
 func OpenFolder(root string) *Folder { return &Folder{root: root, made: map[string]bool{}} }
 
+// Try makes the folder, and returns an error that wraps ErrPlace if parts cannot be written to it.
+func (f *Folder) Try() error {
+	err := f.make(f.root)
+	probe, cannot := os.CreateTemp(f.root, ".*.tmp")
+	if err = cmp.Or(err, cannot); err != nil {
+		return fmt.Errorf("%w: parts cannot be kept in %s: %w", ErrPlace, f.root, err)
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+}
+
 // Hold locks the folder until the returned file is closed. Without the lock two masters could write to one folder, and
 // each would remove the parts of the other one as strays. Hold makes the folder, and removes unfinished parts of
 // earlier crashes. Errors: disk.ErrLocked if another process has the lock; ErrPlace if the folder cannot be written.
 func (f *Folder) Hold() (*os.File, error) {
-	err := f.make(f.root)
-	probe, cannot := os.CreateTemp(f.root, ".*.tmp")
-	if err = cmp.Or(err, cannot); err != nil {
-		return nil, fmt.Errorf("%w: parts cannot be kept in %s: %w", ErrPlace, f.root, err)
+	if err := f.Try(); err != nil {
+		return nil, err
 	}
-	_ = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	folder, err := os.Open(f.root)
 	if err != nil {
 		return nil, err

@@ -117,8 +117,8 @@ func (r Report) String() string {
 }
 
 // Run makes parts of a manifest again and has each checked. tell hears of each. Errors: ErrRefuted,
-// ErrNodes, checker.ErrState, those of reading the manifest and of the folder, ctx's; the report then has the parts
-// before.
+// ErrNodes, checker.ErrState, evidence.ErrPlace, those of reading the manifest and of the folder, ctx's; the report
+// then has the parts before.
 func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report, err error) {
 	r = Report{File: file, Seed: o.Seed}
 	m, err := proof.ReadManifest(file)
@@ -126,6 +126,11 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 		return r, err
 	}
 	r.Parts = len(m.Parts)
+	if o.Keep != "" { // a part may take hours, and would then be lost
+		if err := evidence.OpenFolder(o.Keep).Try(); err != nil {
+			return r, err
+		}
+	}
 	n, done, err := openNotes(o.Notes, file)
 	if err != nil {
 		return r, err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/proof"
@@ -34,6 +35,20 @@ func manifest(t *testing.T, change func(*proof.Manifest)) string {
 }
 
 var small = Options{TableBytes: dfpn.MinTableBytes, Cores: 1, Seed: 7}
+
+// TestNowhereToKeep: that nothing can be kept is said before a part is made, which may take hours.
+func TestNowhereToKeep(t *testing.T) {
+	name := manifest(t, func(*proof.Manifest) {})
+	for _, keep := range []string{name, filepath.Join(t.TempDir(), "there is no such folder", "parts")} {
+		o := small
+		o.Keep = keep
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // it ends the first search at once
+		if _, err := Run(ctx, name, o, func(Part) {}); !errors.Is(err, evidence.ErrPlace) {
+			t.Errorf("%s: %v", keep, err)
+		}
+	}
+}
 
 // TestRun makes all parts of a proof again, then a sample: the same one for the same seed.
 func TestRun(t *testing.T) {
