@@ -144,6 +144,23 @@ func TestPlace(t *testing.T) {
 	if _, _, err := s.OpenCertificate(id); !errors.As(err, &lost) || lost.ID != id || !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
+	// An address takes new objects only. So one that was cut short is removed, or nobody could bring the part again.
+	if _, err := s.RecordPart(1, id, size, outline); !errors.Is(err, evidence.ErrMissing) {
+		t.Error(err)
+	}
+	if n, there, _ := s.evidence.Has(id); there {
+		t.Errorf("%d bytes of the part are in the way of its %d", n, size)
+	}
+	if err := evidence.OpenFolder(place).Put(id, size, bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	// A wrong size that somebody announces removes nothing.
+	for _, size := range []int64{size + 1, size} {
+		if known, err := s.RecordPart(1, id, size, outline); !known || err != nil {
+			t.Error(known, err)
+		}
+	}
+	check(t, s)
 	s.Close()
 	if r, err := BackupFile(t.Context(), s.Path(), filepath.Join(t.TempDir(), "copy"), false, nil); err != nil ||
 		r.LacksParts != 0 || r.Evidence != place {

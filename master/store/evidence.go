@@ -92,6 +92,12 @@ func (s *Store) RecordPart(campaign uint32, id proof.ID, size int64, outline []b
 	case err != nil:
 		return false, err
 	case !there, found != size:
+		// What is known by a record and has another size was cut short. Workers put a part where there is none.
+		if kept, ok := s.heldFor(campaign, id); there && ok && found != int64(kept.Size) {
+			if err := s.evidence.Remove(id); err != nil {
+				return false, err
+			}
+		}
 		return false, fmt.Errorf("%w: %s has %d bytes of part %x, where %d were announced", evidence.ErrMissing,
 			s.evidence, found, id[:], size)
 	}
