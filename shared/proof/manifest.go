@@ -189,8 +189,8 @@ func ReadManifest(name string) (Manifest, error) {
 }
 
 // readManifest reads all of the file into memory, if it begins like a manifest: 64 bytes a part and 24 a
-// root, so a proof of a terabyte has a manifest of some hundred megabytes at most. Sizes are compared with
-// the length of the file before anything is allocated by them.
+// root, so a proof of a terabyte has a manifest of some hundred megabytes at most. Of a longer file it reads what the
+// manifest says to have. Sizes are compared with what was read before anything is allocated by them.
 func readManifest(name string) (m Manifest, err error) {
 	f, err := disk.Open(name)
 	if errors.Is(err, disk.ErrIrregular) {
@@ -208,11 +208,16 @@ func readManifest(name string) (m Manifest, err error) {
 	case string(first) != manifestMagic:
 		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
 	}
-	data, err := io.ReadAll(in)
+	le, size := binary.LittleEndian, uint64(0)
+	if h, _ := in.Peek(manifestFixed); len(h) == manifestFixed {
+		size = manifestFixed + rootBytes*uint64(le.Uint32(h[12:])) + recordBytes*uint64(le.Uint32(h[preamble+4:])) +
+			provedBytes*(le.Uint64(h[preamble+8:])&(1<<40-1))
+	}
+	// Of a file that goes on behind that size, one byte is enough to see it.
+	data, err := io.ReadAll(io.LimitReader(in, int64(size)+1))
 	if err != nil {
 		return m, err
 	}
-	le := binary.LittleEndian
 	switch {
 	case len(data) < manifestFixed:
 		return m, ErrTruncated

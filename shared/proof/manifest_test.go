@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -156,6 +157,26 @@ func TestManifestFile(t *testing.T) {
 		if err := proof.WriteManifest(name, bad); !errors.Is(err, proof.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestHugeManifest: of a file that begins as a manifest and goes on behind its end, the rest is not read.
+func TestHugeManifest(t *testing.T) {
+	whole, _ := sample(t)
+	name := filepath.Join(t.TempDir(), "game.proof")
+	if _, err := proof.WriteParts(t.Context(), name, whole, 300); err != nil {
+		t.Fatal(err)
+	}
+	const size = 1 << 30
+	if err := os.Truncate(name, size); err != nil { // the rest is a hole
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := proof.ReadManifest(name)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, proof.ErrChecksum) || took > size/8 {
+		t.Errorf("it takes %d bytes of memory, %v", took, err)
 	}
 }
 
