@@ -147,10 +147,9 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 		if err != nil {
 			return err
 		}
-		part := proof.Part{ID: id, Bytes: record.Bytes, Positions: info.Entries, Citations: info.Citations}
-		for _, r := range info.Roots {
-			root := proof.Citation{Key: r.State.CanonicalKey(k.root.Board), Claim: r.Claim}
-			part.Roots, proved[root] = append(part.Roots, root), true
+		part := info.Part(id, record.Bytes)
+		for _, root := range part.Roots {
+			proved[root] = true
 		}
 		p.parts = append(p.parts, part)
 		p.dropped = p.dropped || record.Dropped

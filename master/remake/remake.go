@@ -27,6 +27,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -97,6 +99,8 @@ type Report struct {
 	Before int `json:"before,omitempty"`
 	// Proved are the positions of the manifest's claims, each with who wins. It is empty unless all parts were made.
 	Proved []string `json:"proved,omitempty"`
+	// Manifest is a file that lists the parts that were made, if all were made and kept.
+	Manifest string `json:"manifest,omitempty"`
 }
 
 // String returns the last line for people; tell has said the others.
@@ -109,6 +113,10 @@ func (r Report) String() string {
 		len(r.Made), r.Parts, r.File, r.Nodes, seed)
 	for _, claim := range r.Proved {
 		s += fmt.Sprintf("proved         %s\n", claim)
+	}
+	if r.Manifest != "" {
+		s += fmt.Sprintf("manifest       %s of the new parts; check it: master evidence fetch %s --from %s, and "+
+			"master verify %s\n", r.Manifest, r.Manifest, strings.TrimSuffix(r.Manifest, ".proof"), r.Manifest)
 	}
 	if r.Before > 0 {
 		s += fmt.Sprintf("before         %d of them, as the state says\n", r.Before)
@@ -161,7 +169,10 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 			r.Proved = append(r.Proved, fmt.Sprintf("%v: %s wins", at, root.Claim.Winner(at.ToMove)))
 		}
 	}
-	return r, nil
+	if w.keep != "" && len(r.Made) == r.Parts {
+		r.Manifest, err = w.list(m, r.Made)
+	}
+	return r, err
 }
 
 // chosen returns the numbers of the parts to make: the same ones for the same seed, and those of the shard among them.
@@ -229,6 +240,42 @@ func (w *workshop) kept(p Part) bool {
 		}
 	}
 	return true
+}
+
+// list writes a manifest of the parts that were made, under the name of their folder. A file that is there stays as
+// it is.
+func (w *workshop) list(m proof.Manifest, made []Part) (name string, err error) {
+	name = filepath.Clean(w.keep) + ".proof"
+	if _, err := os.Lstat(name); err == nil {
+		return "", nil
+	}
+	folder, listed := evidence.OpenFolder(w.keep), map[proof.ID]bool{}
+	m.Parts = nil
+	for _, p := range made {
+		for _, text := range p.Made {
+			id, _ := proof.ParseID(text)
+			if listed[id] {
+				continue
+			}
+			part, err := w.read(folder, id)
+			if err != nil {
+				return "", err
+			}
+			m.Parts, listed[id] = append(m.Parts, part), true
+		}
+	}
+	return name, proof.WriteManifest(name, m)
+}
+
+// read reads the header of a part that was kept.
+func (w *workshop) read(folder *evidence.Folder, id proof.ID) (proof.Part, error) {
+	file, err := folder.Open(id)
+	if err != nil {
+		return proof.Part{}, err
+	}
+	defer file.Close()
+	info, err := proof.ReadInfo(file, file.Size())
+	return info.Part(id, file.Size()), err
 }
 
 // remake proves the roots of a part again: those of as many arrows together.

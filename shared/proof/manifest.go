@@ -86,9 +86,15 @@ func SavePart(folder string, c Certificate) (Part, error) {
 
 // PartOf returns what a manifest says of the part c, which was encoded as data.
 func PartOf(c Certificate, data []byte) Part {
-	p := Part{ID: IDOf(data), Bytes: int64(len(data)), Positions: int64(c.Set.Len()), Citations: int64(len(c.Cited))}
-	for _, r := range c.Roots {
-		p.Roots = append(p.Roots, r.citation(c.Board))
+	return Info{Board: c.Board, Roots: c.Roots, Entries: int64(c.Set.Len()),
+		Citations: int64(len(c.Cited))}.Part(IDOf(data), int64(len(data)))
+}
+
+// Part returns what a manifest says of the part with this header, in so many bytes.
+func (i Info) Part(id ID, bytes int64) Part {
+	p := Part{ID: id, Bytes: bytes, Positions: i.Entries, Citations: i.Citations}
+	for _, r := range i.Roots {
+		p.Roots = append(p.Roots, r.citation(i.Board))
 	}
 	slices.SortFunc(p.Roots, Citation.compare)
 	p.Roots = slices.Compact(p.Roots)
