@@ -140,6 +140,20 @@ func TestImportBelievesNothing(t *testing.T) {
 	}
 }
 
+// until is a context that ends once a file is there.
+type until struct {
+	context.Context
+	file string
+}
+
+// Err returns context.Canceled once the file is there.
+func (u until) Err() error {
+	if _, err := os.Lstat(u.file); err == nil {
+		return context.Canceled
+	}
+	return nil
+}
+
 // TestImportTakesParts: of a folder, a part comes in if what it cites is proved by others there, and
 // proves its roots; anything else is refused. A failed import leaves nothing.
 func TestImportTakesParts(t *testing.T) {
@@ -203,6 +217,15 @@ func TestImportTakesParts(t *testing.T) {
 	}
 	if _, err := Import(context.Background(), name, taken, ""); err == nil {
 		t.Error("a store was imported over a file")
+	}
+	// A signal ends an import while it copies the parts, which may take hours.
+	stopped := t.TempDir()
+	ctx := until{context.Background(), filepath.Join(stopped, ".new.db.import")}
+	if _, err := Import(ctx, name, filepath.Join(stopped, "new.db"), folder); !errors.Is(err, context.Canceled) {
+		t.Errorf("an import that was stopped: %v", err)
+	}
+	if list, err := os.ReadDir(stopped); len(list) > 0 || err != nil {
+		t.Errorf("an import that was stopped leaves %v, %v", list, err)
 	}
 	// What a killed import has left is replaced. Store and parts get their names once they are whole.
 	dir := t.TempDir()

@@ -65,7 +65,7 @@ const batch = 10_000
 // Import makes a store from an archive and a folder of parts, "" for none. The parts may lie in the
 // folder or in folders of it, under any names. A part is taken if it belongs to the board and all that
 // it cites is proved by other parts that are taken. None counts for an answer before it was checked,
-// as any part of the store. Errors: those of Read and of the store; disk.ErrExists where the store is
+// as any part of the store. Errors: those of Read and of the store, ctx's; disk.ErrExists where the store is
 // there, or parts lie where its parts would; nothing of the new store is then left.
 func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err error) {
 	a, err := Read(ctx, file)
@@ -118,6 +118,9 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 	var facts []proof.Fact
 	proved := map[amazons.Key]bool{}
 	for _, p := range l.taken {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
 		if err := l.put(s, p); err != nil {
 			return r, err
 		}
@@ -136,11 +139,17 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 	// Facts go in before the tree: a tree position that a fact decides is then decided from the
 	// start.
 	for list := range slices.Chunk(facts, batch) {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
 		if err := s.Commit([]tree.Persist{{Campaign: 1, Facts: list}}, nil); err != nil {
 			return r, err
 		}
 	}
 	for list := range slices.Chunk(records, batch) {
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
 		if err := s.Commit([]tree.Persist{{Campaign: 1, Nodes: list}}, nil); err != nil {
 			return r, err
 		}
