@@ -97,7 +97,9 @@ func interrupted(err error) error {
 // none. When neither works, it says why on w and returns nil: everything works without a database,
 // only more slowly.
 func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
+	hide := cli.NewStatusLine(w).Show(ctx, func() string { return "building the small database of areas, once" })
 	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
+	hide()
 	for _, e := range skipped {
 		fmt.Fprintf(w, "worker: passed over: %v\n", e)
 	}

@@ -65,6 +65,11 @@ func valueCommand() *cobra.Command {
 				searched.Add(1)
 				return ctx.Err()
 			}}}
+			if args[0] != "-" { // before the database, which may have to be built
+				if _, err := parseSum(args[0]); err != nil {
+					return err
+				}
+			}
 			if !noDB {
 				dir, err := flags.folder()
 				if err != nil {
@@ -152,28 +157,40 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	return nil
 }
 
-// value values one text.
-func (v *valuer) value(text string) (valueResult, error) {
-	r := valueResult{MessageType: "value", Source: "database"}
-	var areas []area.Area
-	var b, w, e area.Set // of the last summand
-	var names []string
-	queens, empty := area.Set(0), 0
+// sum is what a text asks for: positions, and the areas that they fall into.
+type sum struct {
+	names              []string // of the positions, as they are printed
+	areas              []area.Area
+	black, white, free area.Set // of the last position
+	empty              int      // squares of all
+}
+
+// parseSum reads positions with a + between them. Errors wrap cli.ErrUsage.
+func parseSum(text string) (s sum, err error) {
+	queens := area.Set(0)
 	for summand := range strings.SplitSeq(text, "+") {
-		var err error
-		if b, w, e, err = area.Parse(summand); err != nil {
-			return valueResult{}, cli.Usagef("%w", err)
+		if s.black, s.white, s.free, err = area.Parse(summand); err != nil {
+			return s, cli.Usagef("%w", err)
 		}
 		var p area.Partition
-		p.Basic(b, w, e)
-		areas, names = append(areas, p.Areas()...), append(names, area.Text(b, w, e))
-		queens, empty = queens|b|w, empty+bits.OnesCount64(e)
+		p.Basic(s.black, s.white, s.free)
+		s.areas, s.names = append(s.areas, p.Areas()...), append(s.names, area.Text(s.black, s.white, s.free))
+		queens, s.empty = queens|s.black|s.white, s.empty+bits.OnesCount64(s.free)
 	}
 	if queens == 0 {
-		return valueResult{}, cli.Usagef("an area without a queen is worth 0: write W and B for queens, such as " +
-			"..W/.../..B")
+		return s, cli.Usagef("an area without a queen is worth 0: write W and B for queens, such as ..W/.../..B")
 	}
-	r.Area, r.Areas = strings.Join(names, "+"), len(areas)
+	return s, nil
+}
+
+// value values one text.
+func (v *valuer) value(text string) (valueResult, error) {
+	s, err := parseSum(text)
+	if err != nil {
+		return valueResult{}, err
+	}
+	areas, b, w, e := s.areas, s.black, s.white, s.free
+	r := valueResult{MessageType: "value", Source: "database", Area: strings.Join(s.names, "+"), Areas: len(areas)}
 	// All areas are looked at before any is searched. So a sum with one area that is too large is
 	// refused at once.
 	for _, a := range areas {
@@ -190,7 +207,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 				fmt.Errorf("%w: %d empty squares; at most %d", endgame.ErrLarge, n, valueEmpty))
 		}
 	}
-	if len(names) > 1 || empty > valueEmpty && len(areas) > 1 {
+	if len(s.names) > 1 || s.empty > valueEmpty && len(areas) > 1 {
 		return v.sum(areas, r)
 	}
 	x, err := v.worth(b, w, e)
@@ -277,13 +294,14 @@ func (r valueResult) String() string {
 	if r.Tail != "" && r.Tail != "none" && r.Tail != "zero" {
 		kind += ", " + r.Tail
 	}
-	stops := ""
+	stops, canonical := "", r.Canonical
 	if r.Kind != "" {
 		stops = r.LeftStop + " and " + r.RightStop
+		canonical = cmp.Or(canonical, "too large to write")
 	}
 	wall := func(w cgt.Wall) string { return strings.ReplaceAll(w.String(), ")(", ") (") }
 	var s strings.Builder
-	for _, row := range [][2]string{{"area", r.Area}, {"value", r.Canonical}, {"kind", kind},
+	for _, row := range [][2]string{{"area", r.Area}, {"value", canonical}, {"kind", kind},
 		{"stops", stops}, {"mean", r.Mean}, {"temperature", r.Temperature},
 		{"bounds", r.Bounds}, {"left wall", wall(r.Left)}, {"right wall", wall(r.Right)},
 		{"Black first", r.BlackFirst + " wins"}, {"White first", r.WhiteFirst + " wins"}, {"from", r.Source}} {
