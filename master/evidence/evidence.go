@@ -263,8 +263,10 @@ func (o object) Size() int64 { return o.size }
 // Has implements Store.
 func (f *Folder) Has(id proof.ID) (size int64, ok bool, err error) {
 	info, err := os.Lstat(f.path(id))
-	if err != nil || !info.Mode().IsRegular() {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
 		return 0, false, nil
+	} else if err != nil { // the disk does not answer: whether the part is there, nobody knows
+		return 0, false, err
 	}
 	return info.Size(), true, nil
 }

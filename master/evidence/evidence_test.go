@@ -290,3 +290,18 @@ func TestCache(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHasWithoutDisk: where the disk does not answer, a part is not missing. What is missing is proved again.
+func TestHasWithoutDisk(t *testing.T) {
+	root := t.TempDir()
+	f, id := OpenFolder(root), proof.ID{0xab}
+	if _, there, err := f.Has(id); there || err != nil {
+		t.Errorf("an empty folder: %v, %v", there, err)
+	}
+	if err := os.Symlink("ab", filepath.Join(root, "ab")); err != nil { // it leads round in a circle
+		t.Fatal(err)
+	}
+	if _, there, err := f.Has(id); there || err == nil {
+		t.Errorf("a folder that cannot be looked at: %v, %v", there, err)
+	}
+}
