@@ -172,7 +172,8 @@ func unproved(ctx context.Context, file string, about store.Campaign, facts []pr
 // spare returns an error where the manifest of an archive would take the place of another file: of the certificate
 // that a campaign of the store has or will have, or of one beside which there is no archive yet.
 func spare(s *store.Store, manifest, file string) error {
-	other := cli.Usagef("%s would take the place of a certificate; give the archive another name", manifest)
+	other := cli.Usagef("the manifest of %s is %s, which would take the place of a certificate; give the archive "+
+		"another name", file, manifest)
 	path, err := filepath.Abs(manifest)
 	if err != nil {
 		return err

@@ -117,6 +117,12 @@ func storeGiven(c *cobra.Command) bool {
 	return f.Changed && f.Value.String() != os.Getenv("AMAZONS_STORE")
 }
 
+// isFolder reports whether there is a folder of that name.
+func isFolder(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.IsDir()
+}
+
 // isStore reports whether a file is a database of the kind that a store is, whatever is in it.
 func isStore(file string) bool {
 	return beginsWith(file, 16, []byte{0xed, 0xda, 0x0c, 0xed}) // bbolt's mark, behind the header of its first page

@@ -168,7 +168,11 @@ func findPosition(c *proof.Certificate, args []string) (way []amazons.Position, 
 			p, args = given, args[1:]
 		}
 	}
-	if way, last, err = explore.Follow(p, args); err != nil {
+	way, last, err = explore.Follow(p, args)
+	switch root := c.Roots[0].Position(c.Board); {
+	case err != nil && p == root && root.State().Arrows(c.Board) > 0:
+		return nil, nil, cli.Usagef("%w (the certificate begins at %v)", err, root)
+	case err != nil:
 		return nil, nil, cli.Usagef("%w", err)
 	}
 	return way, last, nil

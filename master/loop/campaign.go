@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"amazonsfarm/master/explore"
@@ -164,15 +165,23 @@ func (l *Loop) Campaigns() []*About {
 	return list
 }
 
+// someNames is how many campaigns are named to somebody who has asked for another one.
+const someNames = 10
+
 // Of returns the campaign of a name; an empty name is the campaign with the lowest number. Errors:
 // ErrNoCampaign.
 func (l *Loop) Of(name string) (*Handle, error) {
+	var names []string
 	for _, c := range l.campaigns() {
 		if c.Name == name || name == "" {
 			return &Handle{c.About, l, c}, nil
 		}
+		names = append(names, c.Name)
 	}
-	return nil, tell(ErrNoCampaign, "there is no campaign %.80q", name)
+	if len(names) > someNames {
+		names = append(names[:someNames], "others")
+	}
+	return nil, tell(ErrNoCampaign, "there is no campaign %.80q, but %s", name, strings.Join(names, ", "))
 }
 
 // Handle is one campaign of a loop, for questions and changes.

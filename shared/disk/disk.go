@@ -167,7 +167,7 @@ func (f *File) Discard() {
 
 // taken is the error about a path that a new file wanted.
 func taken(path string) error {
-	return fmt.Errorf("%w: there is already a file at %s; open it, or choose another path", ErrExists, path)
+	return fmt.Errorf("%w: there is already a file at %s; choose another path", ErrExists, path)
 }
 
 // Free returns nil if there is nothing at path, and an error that wraps ErrExists otherwise.

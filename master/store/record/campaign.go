@@ -6,6 +6,7 @@ import (
 	"iter"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -90,6 +91,14 @@ func CheckName(name string) error {
 		"a letter or digit first", ErrCampaign, name)
 }
 
+// firstMovesText writes the first moves that a question is about.
+func firstMovesText(moves []string) string {
+	if len(moves) == 0 {
+		return "(all of them)"
+	}
+	return strings.Join(moves, " ")
+}
+
 // Same returns nil if both campaigns ask the same question: board, root, first moves as written, kind
 // of proof. Otherwise it returns an error that wraps ErrCampaign and names the difference.
 func (c Campaign) Same(asked Campaign) error {
@@ -103,7 +112,7 @@ func (c Campaign) Same(asked Campaign) error {
 	case c.Root != asked.Root:
 		return differ("root", c.Root, asked.Root)
 	case !slices.Equal(c.FirstMoves, asked.FirstMoves):
-		return differ("first moves", c.FirstMoves, asked.FirstMoves)
+		return differ("first moves", firstMovesText(c.FirstMoves), firstMovesText(asked.FirstMoves))
 	case c.RulesOnly != asked.RulesOnly:
 		return differ("rules-only =", c.RulesOnly, asked.RulesOnly)
 	}
