@@ -122,7 +122,7 @@ func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
 		}
 		l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", conclusion.Winner, "certificate",
 			conclusion.File)
-		learned := tree.Proved{Facts: conclusion.Answer}
+		learned := tree.Proved{Facts: conclusion.Answer} // of no worker
 		for _, f := range conclusion.Answer {
 			learned.Certificates = append(learned.Certificates, f.Certificate)
 		}
