@@ -135,15 +135,21 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	// not the positions, of which there may be millions
 	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
 	if c.needsNoParts() {
-		stands, err := c.partsStand(ctx, report)
+		stands, top, err := c.partsStand(ctx, report)
 		if err != nil {
 			return loop.Conclusion{}, err
 		}
 		if stands {
+			answer, err := c.keepTop(ctx, &proofParts{top: top})
+			if err != nil {
+				return loop.Conclusion{}, err
+			}
 			c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
 			c.file.Path = absolute(c.proofFile)
 			c.winning = slices.Concat(c.known.WinningMoves, []string{c.known.WinningMove})
-			return c.conclusion(), nil
+			conclusion := c.conclusion()
+			conclusion.Answer = answer
+			return conclusion, nil
 		}
 	}
 	if err := c.mayReplace(); err != nil { // somebody may have put a file there since Open
@@ -421,23 +427,44 @@ func unchanged(file string, known store.CertificateFile) bool {
 // partsStand reports whether the published parts of a proof that was verified before are as they were. Parts that lie
 // in a bucket, or are kept as digests, may be away. Where the store has the others, they are to be published again.
 // The error says that some are gone: to prove them again may take long, so that is for a person to decide.
-func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool, err error) {
+// top is the part that the tree has added, where the store does not have it: it was published by an earlier build, or
+// the master ended at that moment. Without roots there is none.
+func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool, top proof.Certificate, err error) {
 	m, err := proof.ReadManifest(c.proofFile)
 	if errors.Is(err, proof.ErrNotCertificate) { // it is one file
-		return true, nil
+		return true, top, nil
 	} else if err != nil {
-		return false, err
+		return false, top, err
+	}
+	claimed := map[proof.Citation]bool{}
+	for _, r := range m.Roots {
+		claimed[proof.Citation{Key: r.State.CanonicalKey(m.Board), Claim: r.Claim}] = true
+	}
+	looked, all := uint64(0), uint64(0)
+	for _, part := range m.Parts {
+		all += uint64(part.Positions)
 	}
 	stands, gone := true, 0
-	for i, part := range m.Parts {
+	for _, part := range m.Parts {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return false, top, err
 		}
-		report(loop.StateVerifying, "the winner is known; the parts of its proof are looked at", loop.Phase{
-			Name: "checking", Done: uint64(i), Total: uint64(len(m.Parts))})
-		_, sum, err := disk.SHA256(filepath.Join(proof.PartsFolder(c.proofFile), part.ID.Name()))
+		report(loop.StateVerifying, "the winner is known; the parts of its proof are looked at",
+			loop.Phase{Name: "checking", Done: looked, Total: all})
+		looked += uint64(part.Positions)
+		name := filepath.Join(proof.PartsFolder(c.proofFile), part.ID.Name())
+		_, sum, err := disk.SHA256(name)
+		if err == nil && sum == part.ID.Name() {
+			if !c.farm.store.Holds(c.about.Number, part.ID) &&
+				slices.ContainsFunc(part.Roots, func(q proof.Citation) bool { return claimed[q] }) {
+				if top, err = proof.ReadFile(name); err != nil {
+					return false, top, err
+				}
+			}
+			continue
+		}
 		away := errors.Is(err, fs.ErrNotExist)
-		if err == nil && sum == part.ID.Name() || away && c.farm.store.Bucket() != nil {
+		if away && c.farm.store.Bucket() != nil {
 			continue
 		}
 		_, _, err = c.farm.store.OpenCertificate(part.ID)
@@ -449,10 +476,10 @@ func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool
 		}
 	}
 	if gone > 0 {
-		return false, fmt.Errorf("%w: of its %d parts %d are missing or damaged; restore them, or remove %s, and the "+
-			"same command proves them again", proof.ErrNotWhole, len(m.Parts), gone, c.proofFile)
+		return false, top, fmt.Errorf("%w: of its %d parts %d are missing or damaged; restore them, or remove %s, and "+
+			"the same command proves them again", proof.ErrNotWhole, len(m.Parts), gone, c.proofFile)
 	}
-	return stands, nil
+	return stands, top, nil
 }
 
 // needsNoParts reports whether the answer of a campaign stands without its parts: it was verified, and its certificate
