@@ -108,9 +108,9 @@ func (p Position) Letter(s Square) byte {
 	}
 }
 
-// boardLike matches what somebody writes who means a board: 5, 5x, x5, 5*6, "5 x 6", 5x5x5. As rows of
-// squares it would be one row without a queen.
-var boardLike = regexp.MustCompile(`^([0-9]+( ?[xX×*] ?[0-9]*)*|[xX×*][0-9]+)$`)
+// boardLike matches what somebody writes who means a board: 5, 5x, x5, 5*6, 5x5x5. As rows of squares it would
+// be one row without a queen.
+var boardLike = regexp.MustCompile(`^([0-9]+([xX×*][0-9]*)*|[xX×*][0-9]+)$`)
 
 // ParsePosition reads a position, or the name of a board such as 5x6, which stands for its
 // starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
@@ -118,45 +118,49 @@ var boardLike = regexp.MustCompile(`^([0-9]+( ?[xX×*] ?[0-9]*)*|[xX×*][0-9]+)$
 // does not matter, "_" or "-" also mean empty, "*" and "#" burnt. After the rows or the name
 // comes the side to move, "w" or "b" (also white, black); without it White moves. Numbers with or
 // without an x are always meant as a board, never as one row. Errors wrap ErrPosition or ErrBoard.
-func ParsePosition(text string) (Position, error) {
+func ParsePosition(text string) (p Position, err error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
-		return Position{}, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as "+
-			".B.B./...../.W.W. w", ErrPosition)
+		return p, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w",
+			ErrPosition)
 	}
-	if whole := strings.Join(fields, " "); len(fields) > 1 && boardLike.MatchString(whole) {
-		_, err := ParseBoard(whole)
-		return Position{}, err
-	}
-	p := Position{}
-	switch {
-	case len(fields) == 1:
-	case len(fields) == 2 && (strings.EqualFold(fields[1], "w") || strings.EqualFold(fields[1], "white")):
-	case len(fields) == 2 && (strings.EqualFold(fields[1], "b") || strings.EqualFold(fields[1], "black")):
-		p.ToMove = Black
+	side := White
+	switch strings.ToLower(strings.Join(fields[1:], " ")) {
+	case "", "w", "white":
+	case "b", "black":
+		side = Black
 	default:
-		return Position{}, fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else",
-			ErrPosition, quote(text))
+		err = fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else", ErrPosition,
+			quote(text))
 	}
-	if boardLike.MatchString(fields[0]) {
-		b, err := ParseBoard(fields[0])
-		if err != nil {
-			return Position{}, err
-		}
-		start, err := Start(b)
-		if err != nil {
-			return Position{}, err
-		}
-		start.ToMove = p.ToMove
-		return start, nil
-	}
-	// Everything else is rows. The width of the first row is the width of the board, and each error
-	// names the row by its number from the top, as it was written.
 	rows := strings.Split(fields[0], "/")
+	switch {
+	case err != nil:
+	case boardLike.MatchString(fields[0]):
+		var b Board
+		if b, err = ParseBoard(fields[0]); err == nil {
+			p, err = Start(b)
+		}
+	default:
+		p, err = parseRows(rows)
+	}
+	switch {
+	case err == nil:
+		p.ToMove = side
+	// A text without a slash is seldom meant as one row, and one that begins with a slash is the path of a file.
+	case errors.Is(err, ErrPosition) && (len(rows) == 1 || rows[0] == ""):
+		err = fmt.Errorf("%w or a board: %s: write WIDTHxHEIGHT, such as 5x6, or rows such as .B.B./...../.W.W. w",
+			ErrPosition, quote(strings.TrimSpace(text)))
+	}
+	return p, err
+}
+
+// parseRows reads rows from the top. The width of the first row is the width of the board, and each error names the
+// row by its number from the top, as it was written.
+func parseRows(rows []string) (p Position, err error) {
 	if len(rows) > MaxSide {
 		return Position{}, fmt.Errorf("%w: %d rows; a board has at most %d", ErrPosition, len(rows), MaxSide)
 	}
-	width := -1
 	for i, row := range rows {
 		rank, file := len(rows)-1-i, 0
 		for j := 0; j < len(row); j++ {
@@ -186,18 +190,17 @@ func ParsePosition(text string) (Position, error) {
 			}
 			file += n
 		}
-		if width == -1 {
-			width = file
+		if i == 0 {
+			p.Board = Board{uint8(file), uint8(len(rows))}
 		}
 		if file == 0 {
 			return Position{}, fmt.Errorf("%w: row %d of %d is empty", ErrPosition, i+1, len(rows))
 		}
-		if file != width {
-			return Position{}, fmt.Errorf("%w: row %d (%s) has %s where the first row has %d", ErrPosition, i+
-				1, quote(row), squares(file), width)
+		if file != int(p.Board.Width) {
+			return Position{}, fmt.Errorf("%w: row %d (%s) has width %d where the first row has width %d", ErrPosition,
+				i+1, quote(row), file, p.Board.Width)
 		}
 	}
-	p.Board = Board{uint8(width), uint8(len(rows))}
 	return p, nil
 }
 
@@ -222,12 +225,4 @@ func quote(text string) string {
 		return strconv.Quote(text[:most]) + "..."
 	}
 	return strconv.Quote(text)
-}
-
-// squares counts squares in words.
-func squares(n int) string {
-	if n == 1 {
-		return "1 square"
-	}
-	return fmt.Sprintf("%d squares", n)
 }

@@ -65,6 +65,7 @@ func checkSentence(t *testing.T, err, sentinel error, want string) {
 
 func TestParsePositionErrors(t *testing.T) {
 	long := strings.Repeat("....", 100)
+	neither := ": write WIDTHxHEIGHT, such as 5x6, or rows such as .B.B./...../.W.W. w"
 	noStart := ": at least 4 files and 4 ranks are needed; give a position instead"
 	tests := []struct {
 		text     string
@@ -86,10 +87,12 @@ func TestParsePositionErrors(t *testing.T) {
 		{"8x3", ErrBoard, "not a board with a starting position: 8x3" + noStart},
 		{"1X1", ErrBoard, "not a board with a starting position: 1x1" + noStart},
 		{"W/", ErrPosition, "not a position: row 2 of 2 is empty"},
-		{"/W", ErrPosition, "not a position: row 1 of 2 is empty"},
-		{"/", ErrPosition, "not a position: row 1 of 2 is empty"},
-		{"W../B.", ErrPosition, `not a position: row 2 ("B.") has 2 squares where the first row has 3`},
-		{"........W", ErrPosition, `not a position: row 1 ("........W") is longer than 8 squares`},
+		{"/W", ErrPosition, `not a position or a board: "/W"` + neither},
+		{"W//B", ErrPosition, "not a position: row 2 of 3 is empty"},
+		{"/no/such.proof", ErrPosition, `not a position or a board: "/no/such.proof"` + neither},
+		{"/", ErrPosition, `not a position or a board: "/"` + neither},
+		{"W../B.", ErrPosition, `not a position: row 2 ("B.") has width 2 where the first row has width 3`},
+		{"........W", ErrPosition, `not a position or a board: "........W"` + neither},
 		{"4x4/8x", ErrPosition, `not a position: row 1 ("4x4") is longer than 8 squares`},
 		{"54/8", ErrPosition, `not a position: row 1 ("54") is longer than 8 squares`},
 		{"5", ErrBoard, `not a board: "5": write WIDTHxHEIGHT, such as 5x6`},
@@ -98,23 +101,29 @@ func TestParsePositionErrors(t *testing.T) {
 		{"x5", ErrBoard, `not a board: "x5": write WIDTHxHEIGHT, such as 5x6`},
 		{"5*6", ErrBoard, `not a board: "5*6": write WIDTHxHEIGHT, such as 5x6`},
 		{"5×6", ErrBoard, `not a board: "5×6": write WIDTHxHEIGHT, such as 5x6`},
-		{long, ErrPosition, `not a position: row 1 ("` + long[:96] + `"...) is longer than 8 squares`},
+		{long, ErrPosition, `not a position or a board: "` + long[:96] + `"...` + neither},
+		{long + "/.", ErrPosition, `not a position: row 1 ("` + long[:96] + `"...) is longer than 8 squares`},
 		{"./././././././././.", ErrPosition, "not a position: 10 rows; a board has at most 8"},
 		{"W.0/...", ErrPosition, `not a position: row 1 ("W.0") has '0'; squares are W, B, x, . or a digit for ` +
 			`empty squares`},
-		{"..9", ErrPosition, `not a position: row 1 ("..9") has '9'; squares are W, B, x, . or a digit for ` +
+		{"..9/...", ErrPosition, `not a position: row 1 ("..9") has '9'; squares are W, B, x, . or a digit for ` +
 			`empty squares`},
-		{"W♛.", ErrPosition, `not a position: row 1 ("W♛.") has '♛'; squares are W, B, x, . or a digit for ` +
+		{"W♛./...", ErrPosition, `not a position: row 1 ("W♛.") has '♛'; squares are W, B, x, . or a digit for ` +
 			`empty squares`},
-		{"W\xff", ErrPosition, `not a position: row 1 ("W\xff") has '�'; squares are W, B, x, . or a digit for ` +
+		{"W\xff/...", ErrPosition, `not a position: row 1 ("W\xff") has '�'; squares are W, B, x, . or a digit for ` +
 			`empty squares`},
-		{"start", ErrPosition, `not a position: row 1 ("start") has 's'; squares are W, B, x, . or a digit for ` +
-			`empty squares`},
-		{"W. x", ErrPosition, `not a position: "W. x": after the rows comes the side to move, w or b, and ` +
+		{"start", ErrPosition, `not a position or a board: "start"` + neither},
+		{"W♛.", ErrPosition, `not a position or a board: "W♛."` + neither},
+		{"5-5", ErrPosition, `not a position or a board: "5-5"` + neither},
+		{"5by5", ErrPosition, `not a position or a board: "5by5"` + neither},
+		{"4,5 b", ErrPosition, `not a position or a board: "4,5 b"` + neither},
+		{" 5 5\n", ErrPosition, `not a position or a board: "5 5"` + neither},
+		{"5 x 6", ErrPosition, `not a position or a board: "5 x 6"` + neither},
+		{"W. x", ErrPosition, `not a position or a board: "W. x"` + neither},
+		{"W./B. x", ErrPosition, `not a position: "W./B. x": after the rows comes the side to move, w or b, and ` +
 			`nothing else`},
-		{"W. w b", ErrPosition, `not a position: "W. w b": after the rows comes the side to move, w or b, and ` +
+		{"W./B. w b", ErrPosition, `not a position: "W./B. w b": after the rows comes the side to move, w or b, and ` +
 			`nothing else`},
-		{"5 x 6", ErrBoard, `not a board: "5 x 6": write WIDTHxHEIGHT, such as 5x6`},
 	}
 	for _, test := range tests {
 		p, err := ParsePosition(test.text)

@@ -27,6 +27,8 @@ func Parse(text string) (black, white, empty Set, err error) {
 		err = errors.New("an area is one word: it has no side to move")
 	case strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune("WwBbXx./12345678 \t\n", c) }):
 		err = errors.New("squares are W, B, x, . and 1 to 8")
+	case len(rows[0]) > amazons.MaxSide:
+		err = fmt.Errorf("its first row is longer than %d squares", amazons.MaxSide)
 	case err == nil && p.Burnt == p.Board.Mask():
 		err = errors.New("no square that is not burnt")
 	}
