@@ -83,8 +83,9 @@ func verifyCommand() *cobra.Command {
 			case len(args) == 1 && isStore(args[0]):
 				return cli.Usagef("%s is a store: write %s verify --store %s", args[0], program, cli.Quoted(args[0]))
 			case len(args) == 1 && isFolder(args[0]):
-				return cli.Usagef("%s is a folder: give a certificate, or the manifest of a proof in parts, such as %s",
-					args[0], strings.TrimSuffix(filepath.Clean(args[0]), ".parts")+".proof")
+				name := filepath.Clean(args[0])
+				return cli.Usagef("%s is a folder; give a certificate or a manifest, such as %s.proof", args[0],
+					strings.TrimSuffix(name, filepath.Ext(name)))
 			case len(args) == 0 && isProof(storeFile):
 				return cli.Usagef("%s is a certificate: write %s verify %s", storeFile, program, cli.Quoted(storeFile))
 			case len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "":

@@ -94,27 +94,27 @@ func CheckName(name string) error {
 // firstMovesText writes the first moves that a question is about.
 func firstMovesText(moves []string) string {
 	if len(moves) == 0 {
-		return "(all of them)"
+		return "all first moves"
 	}
-	return strings.Join(moves, " ")
+	return strings.Join(moves, " ") + " only"
 }
 
 // Same returns nil if both campaigns ask the same question: board, root, first moves as written, kind
 // of proof. Otherwise it returns an error that wraps ErrCampaign and names the difference.
 func (c Campaign) Same(asked Campaign) error {
 	differ := func(what string, stored, asked any) error {
-		return fmt.Errorf("%w: the store holds %s %v, and you asked for %v; use another store, or ask this question",
+		return fmt.Errorf("%w: the store %s %v, and you asked for %v; use another store, or ask this question",
 			ErrCampaign, what, stored, asked)
 	}
 	switch {
 	case c.Board != asked.Board:
-		return differ("board", c.Board, asked.Board)
+		return differ("holds board", c.Board, asked.Board)
 	case c.Root != asked.Root:
-		return differ("root", c.Root, asked.Root)
+		return differ("holds root", c.Root, asked.Root)
 	case !slices.Equal(c.FirstMoves, asked.FirstMoves):
-		return differ("first moves", firstMovesText(c.FirstMoves), firstMovesText(asked.FirstMoves))
+		return differ("asks about", firstMovesText(c.FirstMoves), firstMovesText(asked.FirstMoves))
 	case c.RulesOnly != asked.RulesOnly:
-		return differ("rules-only =", c.RulesOnly, asked.RulesOnly)
+		return differ("holds rules-only =", c.RulesOnly, asked.RulesOnly)
 	}
 	return nil
 }
