@@ -46,6 +46,9 @@ func TestLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := info.Layout
+		if text := l.String(); strings.Contains(text, "hints ") != (records > 0) || strings.Contains(text, "memories") {
+			t.Errorf("%d records: %s", records, text)
+		}
 		sum := sumOf(l)
 		got := map[string]report.Part{}
 		for _, p := range l.Parts {

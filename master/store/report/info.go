@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/cli"
 )
 
@@ -165,11 +166,12 @@ type Layout struct {
 func (l Layout) String() string {
 	var s strings.Builder
 	for _, p := range l.Parts {
+		kind := strings.Replace(p.Kind, record.BucketHints, "hints", 1) // the bucket has an older name
 		switch {
 		case p.Pages > 0:
-			fmt.Fprintf(&s, "%s %s in %s, ", p.Kind, cli.FormatSize(p.Bytes), cli.FormatSize(p.Pages))
+			fmt.Fprintf(&s, "%s %s in %s, ", kind, cli.FormatSize(p.Bytes), cli.FormatSize(p.Pages))
 		case p.Records > 0: // so few that bbolt keeps them in the page that names the bucket
-			fmt.Fprintf(&s, "%s %s, ", p.Kind, cli.FormatSize(p.Bytes))
+			fmt.Fprintf(&s, "%s %s, ", kind, cli.FormatSize(p.Bytes))
 		}
 	}
 	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes),
