@@ -215,7 +215,7 @@ func TestPages(t *testing.T) {
 		{"/board.svg?moves=B1-B2xB1&square=16&bare=1", 200, "image/svg+xml", "Last move: B1-B2xB1"},
 		{"/board.svg?position=" + position + "&bare=0", 200, "image/svg+xml", "<svg"},
 
-		{"/api/judge?position=W%20q", 400, "text/plain", "side to move"},
+		{"/api/judge?position=W/B%20q", 400, "text/plain", "side to move"},
 		{"/api/judge?moves=B1-B2xB1", 400, "text/plain", "none of position"},
 		{"/api/play?moves=A1-A9xA1", 400, "text/plain", "move 1"},
 		{"/api/certificate", 404, "text/plain", "not settled"},
