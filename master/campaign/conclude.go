@@ -172,7 +172,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		return loop.Conclusion{}, err
 	}
 	if c.packs(p) {
-		err = c.concludeInOne(ctx, p, e, report)
+		err = c.concludeInOne(ctx, p, report)
 	} else {
 		err = c.concludeInParts(ctx, p, report)
 	}
@@ -221,13 +221,12 @@ func (c *campaign) keepTop(ctx context.Context, p *proofParts) (answer []proof.F
 }
 
 // concludeInOne makes one file of the proof and has the checker of this machine go over it.
-func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evidence,
-	report reporter) error {
+func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, report reporter) error {
 	// Under its own name a certificate appears only after the checker has accepted it.
 	draft := c.proofFile + ".unverified"
 	// What the merge finds missing is a fault of a part that was said to hold, so it is blamed like
 	// a part that the checker refuses.
-	set, err := c.pack(ctx, draft, p, e.Won, report.assembling)
+	set, err := c.pack(ctx, draft, p, report.assembling)
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)
 		return c.blame(ctx, p, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err))
@@ -401,12 +400,16 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 	return nil
 }
 
-// pack makes one certificate of a proof, in the named file. Errors: those of assemble.Write and of
+// pack makes one certificate of a proof, in the named file. Of the tree it takes what the proof needs and no more:
+// where another move wins as well, the parts of this proof need not prove it. Errors: those of assemble.Write and of
 // Store.OpenCertificate.
-func (c *campaign) pack(ctx context.Context, name string, p *proofParts, won []graph.WonNode,
+func (c *campaign) pack(ctx context.Context, name string, p *proofParts,
 	progress func(done, total int)) (*proof.Set, error) {
-	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: won,
+	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots,
 		Progress: progress}
+	for e := range p.top.Set.All() {
+		in.Won = append(in.Won, graph.WonNode{Key: e.Key, Move: e.Move})
+	}
 	for _, part := range p.parts {
 		r, size, err := c.farm.store.OpenCertificate(part.ID)
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -757,6 +758,57 @@ func TestDamagedParts(t *testing.T) {
 	f.Close()
 	if r, err := solve(t, o, nil, 2); err != nil || !r.Verified {
 		t.Errorf("proved again: %+v, %v", r, err)
+	}
+}
+
+// TestOtherMoves makes the certificate of an answer again where the tree has come to other moves meanwhile, which the
+// parts of the answer do not prove. They were taken all the same, and evidence was missing.
+func TestOtherMoves(t *testing.T) {
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"), // the second player wins
+		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000}}
+	if _, err := solve(t, o, nil, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := f.campaigns[0]
+	parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(o.Root, eval.Lost)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, size, err := f.store.OpenCertificate(parts.parts[0].ID) // that of the root
+	if err != nil {
+		t.Fatal(err)
+	}
+	top, err := proof.Read(r, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := loop.Evidence{Settled: tree.Settled{Verdict: eval.Lost}}
+	for entry := range top.Set.All() {
+		s, err := entry.Key.State(top.Board)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for m := range s.AllMoves() {
+			if m != entry.Move {
+				e.Won = append(e.Won, graph.WonNode{Key: entry.Key, Move: m})
+				break
+			}
+		}
+	}
+	if len(e.Won) == 0 {
+		t.Fatal("the part of the root has no entries")
+	}
+	got, err := c.conclude(t.Context(), e, func(string, string, loop.Phase) {})
+	if err != nil || !got.Verified {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -223,8 +223,7 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 			return name, nil, nil
 		}
 	}
-	won := slices.Collect(t.WonNodes())
-	p, err := c.gather(ctx, roots, won)
+	p, err := c.gather(ctx, roots, slices.Collect(t.WonNodes()))
 	if err != nil {
 		return "", nil, lacking(err)
 	}
@@ -238,7 +237,7 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 	}
 	name = filepath.Join(folder, "made.proof")
 	if c.packs(p) { // a larger proof stays in parts
-		_, err = c.pack(ctx, name, p, won, nil)
+		_, err = c.pack(ctx, name, p, nil)
 	} else {
 		_, err = c.publish(name, p, true)
 	}
