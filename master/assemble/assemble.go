@@ -19,7 +19,6 @@ import (
 	"strings"
 
 	"amazonsfarm/master/tree"
-	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
@@ -60,9 +59,9 @@ type Part struct {
 // Input is what a certificate is made of.
 type Input struct {
 	Board    amazons.Board
-	Leaves   eval.Leaves  // the leaf rules that are allowed
-	Roots    []proof.Root // of the certificate
-	Won      []graph.WonNode
+	Leaves   eval.Leaves           // the leaf rules that are allowed
+	Roots    []proof.Root          // of the certificate
+	Top      *proof.Set            // what the tree adds to the parts; nil: nothing
 	Parts    []Part                // all of the campaign
 	Progress func(done, total int) // is told of parts that were merged; nil: nobody is
 }
@@ -78,9 +77,7 @@ func Write(ctx context.Context, name string, in Input) (*proof.Set, error) {
 		return set, proof.WriteEncoded(name, whole)
 	}
 	union := proof.Certificate{Board: in.Board, Leaves: eval.MoveLeaves, Roots: in.Roots, Set: new(proof.Set)}
-	for _, n := range in.Won {
-		union.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
-	}
+	union.Set.Merge(in.Top)
 	for i, f := range in.Parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -19,7 +19,6 @@ import (
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
-	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -147,9 +146,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 			c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
 			c.file.Path = absolute(c.proofFile)
 			c.winning = slices.Concat(c.known.WinningMoves, []string{c.known.WinningMove})
-			conclusion := c.conclusion()
-			conclusion.Answer = answer
-			return conclusion, nil
+			return c.conclusion(answer), nil
 		}
 	}
 	if err := c.mayReplace(); err != nil { // somebody may have put a file there since Open
@@ -186,9 +183,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
 		return loop.Conclusion{}, err
 	}
-	conclusion := c.conclusion()
-	conclusion.Answer = answer
-	return conclusion, nil
+	return c.conclusion(answer), nil
 }
 
 // keepTop puts what the tree adds to a proof among the parts of the store, and returns the facts that it proves: the
@@ -405,11 +400,8 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 // Store.OpenCertificate.
 func (c *campaign) pack(ctx context.Context, name string, p *proofParts,
 	progress func(done, total int)) (*proof.Set, error) {
-	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots,
+	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Top: p.top.Set,
 		Progress: progress}
-	for e := range p.top.Set.All() {
-		in.Won = append(in.Won, graph.WonNode{Key: e.Key, Move: e.Move})
-	}
 	for _, part := range p.parts {
 		r, size, err := c.farm.store.OpenCertificate(part.ID)
 		if err != nil {
@@ -431,7 +423,7 @@ func unchanged(file string, known store.CertificateFile) bool {
 // in a bucket, or are kept as digests, may be away. Where the store has the others, they are to be published again.
 // The error says that some are gone: to prove them again may take long, so that is for a person to decide.
 // top is the part that the tree has added, where the store does not have it: it was published by an earlier build, or
-// the master ended at that moment. Without roots there is none.
+// the master ended at that moment. It has no roots where the store lacks nothing.
 func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool, top proof.Certificate, err error) {
 	m, err := proof.ReadManifest(c.proofFile)
 	if errors.Is(err, proof.ErrNotCertificate) { // it is one file
@@ -441,7 +433,7 @@ func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool
 	}
 	claimed := map[proof.Citation]bool{}
 	for _, r := range m.Roots {
-		claimed[proof.Citation{Key: r.State.CanonicalKey(m.Board), Claim: r.Claim}] = true
+		claimed[r.Citation(m.Board)] = true
 	}
 	looked, all := uint64(0), uint64(0)
 	for _, part := range m.Parts {
@@ -589,11 +581,11 @@ func (c *campaign) winner() string {
 	return cli.WinnerName(c.root, c.settled.Verdict)
 }
 
-// conclusion is what the loop tells people of the answer.
-func (c *campaign) conclusion() loop.Conclusion {
+// conclusion is what the loop tells people of the answer, with the facts that state it.
+func (c *campaign) conclusion(answer []proof.Fact) loop.Conclusion {
 	return loop.Conclusion{
 		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path,
-		Positions: c.file.Positions, Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256,
+		Positions: c.file.Positions, Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, Answer: answer,
 	}
 }
 

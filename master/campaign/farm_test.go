@@ -669,32 +669,41 @@ func TestDamagedPart(t *testing.T) {
 	}
 }
 
-// TestDamagedParts has parts damaged and removed of a proof in parts that was verified. Nobody noticed it before: the
-// master said that the proof is verified.
-func TestDamagedParts(t *testing.T) {
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"), // the second player wins
+// inParts solves 4x5, which the second player wins, with many leases. It returns the store, opened again and without
+// its certificate, and the parts that prove the answer; the part of the root is the first.
+func inParts(t *testing.T) (Options, *Farm, *proofParts) {
+	t.Helper()
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"),
 		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000}}
 	if _, err := solve(t, o, nil, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	c := f.campaigns[0]
-	parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(o.Root, eval.Lost)}, nil) // keepTop has a part for it
+	parts, err := f.campaigns[0].gather(t.Context(), []proof.Root{proof.RootOf(o.Root, eval.Lost)}, nil)
 	if err != nil {
+		f.Close()
 		t.Fatal(err)
 	}
+	return o, f, parts
+}
+
+// TestDamagedParts has parts damaged and removed of a proof in parts that was verified. Nobody noticed it before: the
+// master said that the proof is verified.
+func TestDamagedParts(t *testing.T) {
+	o, f, parts := inParts(t)
+	defer func() { f.Close() }()
+	c := f.campaigns[0]
 	publish := func() {
 		t.Helper()
 		if _, err := c.publish(c.proofFile, parts, false); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.Remove(c.proofFile); err != nil {
-		t.Fatal(err)
 	}
 	publish()
 	silent := func(string, string, loop.Phase) {}
@@ -764,24 +773,9 @@ func TestDamagedParts(t *testing.T) {
 // TestOtherMoves makes the certificate of an answer again where the tree has come to other moves meanwhile, which the
 // parts of the answer do not prove. They were taken all the same, and evidence was missing.
 func TestOtherMoves(t *testing.T) {
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"), // the second player wins
-		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000}}
-	if _, err := solve(t, o, nil, 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, f, parts := inParts(t)
 	defer f.Close()
 	c := f.campaigns[0]
-	parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(o.Root, eval.Lost)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, size, err := f.store.OpenCertificate(parts.parts[0].ID) // that of the root
 	if err != nil {
 		t.Fatal(err)

@@ -123,7 +123,7 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 		}
 		cert, err = proof.ReadWhole(ctx, from, wholePositions)
 	}
-	large := errors.Is(err, proof.ErrTooLarge) && from != s.store // a file that was made of a store is gone again
+	large := errors.Is(err, proof.ErrTooLarge) && from != s.store // what was made from the store is gone by now
 	var m proof.Manifest
 	if large {
 		m, err = proof.ReadManifest(from)
@@ -138,7 +138,7 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 	}
 	if large {
 		read := 0
-		if cert, read, err = proof.ReadAround(ctx, from, way, wholePositions); err == nil {
+		if cert, read, err = m.ReadAround(ctx, from, way, wholePositions); err == nil {
 			fmt.Fprintf(c.ErrOrStderr(),
 				"the proof is large: read %d of its %s, those that prove a position on the way\n", read,
 				cli.Counted(len(m.Parts), "part"))

@@ -138,13 +138,15 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
 	losing := 0
 	for _, f := range r.GetFirstMoves() {
-		if f.GetVerdict() == farmv1.Verdict_VERDICT_LOST {
-			losing++
+		switch f.GetVerdict() {
+		case farmv1.Verdict_VERDICT_UNSPECIFIED:
+			continue
+		case farmv1.Verdict_VERDICT_LOST:
+			if losing++; losing > someLosing {
+				continue
+			}
 		}
-		if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED && losing <= someLosing ||
-			f.GetVerdict() == farmv1.Verdict_VERDICT_WON {
-			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.FirstMoveWord(f))
-		}
+		fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.FirstMoveWord(f))
 	}
 	if losing > someLosing {
 		fmt.Fprintf(&s, "first move     and %d more that lose (--json has all)\n", losing-someLosing)

@@ -164,12 +164,14 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 		}
 		r.Made, r.Nodes = append(r.Made, p), r.Nodes+p.Nodes
 	}
-	for _, root := range m.Roots {
-		if at := root.Position(m.Board); len(r.Made) == r.Parts {
-			r.Proved = append(r.Proved, fmt.Sprintf("%v: %s wins", at, root.Claim.Winner(at.ToMove)))
-		}
+	if len(r.Made) < r.Parts {
+		return r, nil
 	}
-	if w.keep != "" && len(r.Made) == r.Parts {
+	for _, root := range m.Roots {
+		at := root.Position(m.Board)
+		r.Proved = append(r.Proved, fmt.Sprintf("%v: %s wins", at, root.Claim.Winner(at.ToMove)))
+	}
+	if w.keep != "" {
 		r.Manifest, err = w.list(m, r.Made)
 	}
 	return r, err

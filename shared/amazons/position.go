@@ -197,8 +197,8 @@ func parseRows(rows []string) (p Position, err error) {
 			return Position{}, fmt.Errorf("%w: row %d of %d is empty", ErrPosition, i+1, len(rows))
 		}
 		if file != int(p.Board.Width) {
-			return Position{}, fmt.Errorf("%w: row %d (%s) has width %d where the first row has width %d", ErrPosition,
-				i+1, quote(row), file, p.Board.Width)
+			return Position{}, fmt.Errorf("%w: row %d (%s) has %s where the first row has %d", ErrPosition, i+1,
+				quote(row), squares(file), p.Board.Width)
 		}
 	}
 	return p, nil
@@ -225,4 +225,12 @@ func quote(text string) string {
 		return strconv.Quote(text[:most]) + "..."
 	}
 	return strconv.Quote(text)
+}
+
+// squares counts squares in words.
+func squares(n int) string {
+	if n == 1 {
+		return "1 square"
+	}
+	return fmt.Sprintf("%d squares", n)
 }

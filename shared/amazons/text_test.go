@@ -91,7 +91,7 @@ func TestParsePositionErrors(t *testing.T) {
 		{"W//B", ErrPosition, "not a position: row 2 of 3 is empty"},
 		{"/no/such.proof", ErrPosition, `not a position or a board: "/no/such.proof"` + neither},
 		{"/", ErrPosition, `not a position or a board: "/"` + neither},
-		{"W../B.", ErrPosition, `not a position: row 2 ("B.") has width 2 where the first row has width 3`},
+		{"W../B.", ErrPosition, `not a position: row 2 ("B.") has 2 squares where the first row has 3`},
 		{"........W", ErrPosition, `not a position or a board: "........W"` + neither},
 		{"4x4/8x", ErrPosition, `not a position: row 1 ("4x4") is longer than 8 squares`},
 		{"54/8", ErrPosition, `not a position: row 1 ("54") is longer than 8 squares`},

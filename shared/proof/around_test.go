@@ -34,7 +34,7 @@ func TestReadAround(t *testing.T) {
 		for range 4 {
 			for way := []amazons.Position{c.Roots[0].Position(b)}; ; {
 				at := way[len(way)-1]
-				around, _, err := proof.ReadAround(t.Context(), name, way, 1<<20)
+				around, _, err := m.ReadAround(t.Context(), name, way, 1<<20)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -42,11 +42,11 @@ func TestReadAround(t *testing.T) {
 				if f.Verdict != x.wins(at.State()) {
 					t.Fatalf("%v after %d moves is %v by %v", at, len(way)-1, f.Verdict, f.Reason)
 				}
-				for m := range at.State().AllMoves() {
-					after := at.State().After(m)
+				for move := range at.State().AllMoves() {
+					after := at.State().After(move)
 					g := around.Look(after)
 					if g.Verdict != eval.Open && g.Verdict != x.wins(after) {
-						t.Fatalf("%v after %v is %v by %v", at, m, g.Verdict, g.Reason)
+						t.Fatalf("%v after %v is %v by %v", at, move, g.Verdict, g.Reason)
 					}
 					if g.Reason == proof.ByCitation {
 						cited++
@@ -71,7 +71,7 @@ func TestReadAround(t *testing.T) {
 			return slices.ContainsFunc(p.Roots, func(r proof.Citation) bool { return r.Key == s.CanonicalKey(b) })
 		})
 		for _, room := range []int64{m.Parts[top].Positions, m.Parts[top].Positions - 1} {
-			_, _, err := proof.ReadAround(t.Context(), name, root, room)
+			_, _, err := m.ReadAround(t.Context(), name, root, room)
 			fits := room == m.Parts[top].Positions
 			if fits != (err == nil) || !fits && !errors.Is(err, proof.ErrTooLarge) {
 				t.Fatalf("with room for %d positions of %d: %v", room, m.Parts[top].Positions, err)
@@ -80,7 +80,7 @@ func TestReadAround(t *testing.T) {
 		if err := os.RemoveAll(proof.PartsFolder(name)); err != nil {
 			t.Fatal(err)
 		}
-		around, read, err := proof.ReadAround(t.Context(), name, root, 1<<20)
+		around, read, err := m.ReadAround(t.Context(), name, root, 1<<20)
 		if f := around.Look(s); err != nil || read != 0 || f.Verdict != x.wins(s) || f.Reason == proof.ByEntry {
 			t.Fatalf("without its parts: %v by %v, %d parts, %v", f.Verdict, f.Reason, read, err)
 		}

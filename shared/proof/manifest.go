@@ -94,15 +94,15 @@ func PartOf(c Certificate, data []byte) Part {
 func (i Info) Part(id ID, bytes int64) Part {
 	p := Part{ID: id, Bytes: bytes, Positions: i.Entries, Citations: i.Citations}
 	for _, r := range i.Roots {
-		p.Roots = append(p.Roots, r.citation(i.Board))
+		p.Roots = append(p.Roots, r.Citation(i.Board))
 	}
 	slices.SortFunc(p.Roots, Citation.compare)
 	p.Roots = slices.Compact(p.Roots)
 	return p
 }
 
-// citation returns the claim of a root as others cite it.
-func (r Root) citation(b amazons.Board) Citation { return Citation{r.State.CanonicalKey(b), r.Claim} }
+// Citation returns the claim of a root as others cite it.
+func (r Root) Citation(b amazons.Board) Citation { return Citation{r.State.CanonicalKey(b), r.Claim} }
 
 // WriteManifest writes m to the named file, in the way of [WriteFile]. The same content gives the
 // same bytes, whatever the order of the parts. Errors wrap ErrInvalid: no claim or part, a part
@@ -148,7 +148,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	}
 	slices.SortFunc(roots, func(p, q proved) int { return cmp.Or(p.compare(q.Citation), cmp.Compare(p.part, q.part)) })
 	for _, r := range m.Roots {
-		if _, ok := slices.BinarySearchFunc(roots, r.citation(m.Board), func(p proved, c Citation) int {
+		if _, ok := slices.BinarySearchFunc(roots, r.Citation(m.Board), func(p proved, c Citation) int {
 			return p.compare(c)
 		}); !ok {
 			return nil, fmt.Errorf("%w: no part proves the claim about %v", ErrInvalid, r.Position(m.Board))
@@ -262,11 +262,15 @@ func readManifest(name string) (m Manifest, err error) {
 	return m, nil
 }
 
-// readPart reads a part of a proof. Errors: ErrNotWhole if it is not there, otherwise those of ReadFile.
-func readPart(manifest string, p Part) (Certificate, error) {
+// readPart reads a part of a proof. Errors: ErrNotWhole if it is not there, ErrCorrupt if it is not as listed,
+// otherwise those of ReadFile.
+func (m Manifest) readPart(manifest string, p Part) (Certificate, error) {
 	c, err := ReadFile(filepath.Join(PartsFolder(manifest), p.ID.Name()))
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w: %w; \"master evidence fetch\" copies parts", ErrNotWhole, err)
+	case err == nil && (int64(c.Set.Len()) > p.Positions || c.Board != m.Board):
+		err = fmt.Errorf("%s: %w: part %s is not as listed", manifest, ErrCorrupt, p.ID.Name())
 	}
 	return c, err
 }
@@ -292,12 +296,9 @@ func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error
 		if err := ctx.Err(); err != nil {
 			return all, err
 		}
-		c, err := readPart(manifest, p)
+		c, err := m.readPart(manifest, p)
 		if err != nil {
 			return all, err
-		}
-		if int64(c.Set.Len()) > p.Positions || c.Board != m.Board {
-			return all, fmt.Errorf("pack %s: %w: part %s is not as listed", manifest, ErrCorrupt, p.ID.Name())
 		}
 		all.Set.Merge(c.Set)
 	}
@@ -308,16 +309,12 @@ func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error
 	return packed, err
 }
 
-// ReadAround reads the parts of a proof that prove one of the given positions, to look at a proof that is too large to
-// be read whole. The result is not a proof: of all other parts it has what they are said to prove, which
+// ReadAround reads the parts of a named manifest that prove one of the given positions, to look at a proof that is too
+// large to be read whole. The result is not a proof: of all other parts it has what they are said to prove, which
 // [Certificate.Look] believes. Parts that are not there are passed over. read is how many were read. Errors: those of
 // reading, of ctx, ErrTooLarge for more than limit positions.
-func ReadAround(ctx context.Context, manifest string, way []amazons.Position, limit int64) (around Certificate,
-	read int, err error) {
-	m, err := ReadManifest(manifest)
-	if err != nil {
-		return around, 0, err
-	}
+func (m Manifest) ReadAround(ctx context.Context, manifest string, way []amazons.Position, limit int64) (
+	around Certificate, read int, err error) {
 	around = Certificate{Board: m.Board, Leaves: m.Leaves, Roots: m.Roots, Set: new(Set),
 		claimed: map[amazons.Key]eval.Verdict{}}
 	near := map[amazons.Key]bool{}
@@ -337,12 +334,10 @@ func ReadAround(ctx context.Context, manifest string, way []amazons.Position, li
 		if limit -= p.Positions; p.Positions < 0 || limit < 0 {
 			return around, read, fmt.Errorf("read %s: %w", manifest, ErrTooLarge)
 		}
-		switch c, err := readPart(manifest, p); {
+		switch c, err := m.readPart(manifest, p); {
 		case errors.Is(err, ErrNotWhole):
 		case err != nil:
 			return around, read, err
-		case int64(c.Set.Len()) > p.Positions || c.Board != m.Board:
-			return around, read, fmt.Errorf("read %s: %w: part %s is not as listed", manifest, ErrCorrupt, p.ID.Name())
 		default:
 			around.Set.Merge(c.Set)
 			read++
@@ -361,7 +356,7 @@ func Split(ctx context.Context, c Certificate, positions int, put func(Certifica
 	var todo [maxLayers][]Root
 	seen := map[Citation]bool{}
 	add := func(r Root) {
-		if k := r.citation(c.Board); !seen[k] {
+		if k := r.Citation(c.Board); !seen[k] {
 			seen[k] = true
 			todo[layerOf(k.Key)] = append(todo[layerOf(k.Key)], r)
 		}

@@ -37,7 +37,7 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			c, err := readPart(name, p)
+			c, err := m.readPart(name, p)
 			if err != nil {
 				return err
 			}

@@ -78,7 +78,7 @@ type Certificate struct {
 	Roots  []Root
 	Set    *Set
 	Cited  []Citation // in any order, each position once, all with more arrows than every root
-	// claimed are positions that other parts prove, in what ReadAround returns.
+	// claimed has positions that other parts are listed to prove. ReadAround alone fills it.
 	claimed map[amazons.Key]eval.Verdict
 }
 

@@ -143,7 +143,7 @@ func (m *Machine) allSent() bool {
 // sendAgain readies the waiting parcels for another stream. It gives up those on which the stream
 // broke too often, and loses what may cite their facts.
 func (m *Machine) sendAgain() {
-	first := uint64(0) // that is given up
+	first := uint64(0) // the serial of the first parcel that is given up; 0: none is
 	m.waiting = slices.DeleteFunc(m.waiting, func(p *parcel) bool {
 		p.sent = false
 		hopeless := p.sends >= m.c.MaxSends

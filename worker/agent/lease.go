@@ -125,6 +125,7 @@ func (m *Machine) searched(e Searched) {
 	if len(g.Facts) > 0 {
 		l.phase = &farmv1.Phase{Name: "extracting"}
 	}
+	m.vain = false
 	m.do(g)
 }
 
@@ -136,7 +137,7 @@ func (m *Machine) gathered(e Gathered) {
 		return
 	}
 	if m.vain {
-		m.vain, e.Parts = false, nil
+		e.Parts = nil
 	}
 	if l.last {
 		m.found = &parcel{of: l.of, parts: e.Parts, lease: l, message: l.result(e, m.now-l.begun)}
