@@ -61,7 +61,6 @@ func solveCommand() *cobra.Command {
 			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
 				return err
 			}
-			q.check = check
 			q.prove, q.verify = !noProof, !noProof && !noTest
 			if folder != "" {
 				db, err := readyDatabase(c.Context(), folder, c.ErrOrStderr())

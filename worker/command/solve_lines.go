@@ -128,9 +128,6 @@ func (l *lines) search(ctx context.Context) error {
 		q := l.question
 		var a lineAnswer
 		if q.position, a.err = amazons.ParsePosition(next.text); a.err == nil {
-			a.err = q.check(q.position)
-		}
-		if a.err == nil {
 			a.result, a.err = s.solve(ctx, q)
 		} else {
 			a.result.Position = next.text

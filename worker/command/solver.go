@@ -23,13 +23,12 @@ var errBudget = cli.As(cli.ErrLimit, errors.New("the limit of nodes is reached")
 // question is a position to solve, and how to solve it.
 type question struct {
 	position   amazons.Position
-	check      func(amazons.Position) error // refuses a position that is not asked about
-	firstMoves []amazons.Move               // when given, only these are tried
-	nodes      uint64                       // budget; 0: none
-	prove      bool                         // make a certificate
-	verify     bool                         // have it checked
-	rulesOnly  bool                         // without leaf rule 2
-	proofFile  string                       // where the certificate goes; empty: nowhere
+	firstMoves []amazons.Move // when given, only these are tried
+	nodes      uint64         // budget; 0: none
+	prove      bool           // make a certificate
+	verify     bool           // have it checked
+	rulesOnly  bool           // by the rules of the game alone
+	proofFile  string         // where the certificate goes; empty: nowhere
 }
 
 // solver answers questions one after the other, over one table.
