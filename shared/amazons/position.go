@@ -112,6 +112,9 @@ func (p Position) Letter(s Square) byte {
 // be one row without a queen.
 var boardLike = regexp.MustCompile(`^([0-9]+([xX×*][0-9]*)*|[xX×*][0-9]+)$`)
 
+// pathLike matches the path of a file, such as /no/such.proof or old/one.db: an ending of letters, not all of squares.
+var pathLike = regexp.MustCompile(`(?i)^/|\.[a-z]*([ac-vyz][a-z]|[a-z][ac-vyz])[a-z]*$`)
+
 // ParsePosition reads a position, or the name of a board such as 5x6, which stands for its
 // starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
 // burnt square, "." an empty one, and a digit n stands for n empty ones. Letter case
@@ -147,8 +150,8 @@ func ParsePosition(text string) (p Position, err error) {
 	switch {
 	case err == nil:
 		p.ToMove = side
-	// A text without a slash is seldom meant as one row, and one that begins with a slash is the path of a file.
-	case errors.Is(err, ErrPosition) && (len(rows) == 1 || rows[0] == ""):
+	// A text without a slash is seldom meant as one row.
+	case errors.Is(err, ErrPosition) && (len(rows) == 1 || pathLike.MatchString(fields[0])):
 		err = fmt.Errorf("%w or a board: %s: write WIDTHxHEIGHT, such as 5x6, or rows such as .B.B./...../.W.W. w",
 			ErrPosition, quote(strings.TrimSpace(text)))
 	}
