@@ -111,6 +111,9 @@ func (a *answer) run(ctx context.Context) error {
 			return err
 		}
 		if !a.prove {
+			if a.result.Winner == "" {
+				return nil
+			}
 			// A thread may have overwritten the table's entry of a position that wins; the best move
 			// is known all the same.
 			best, known := a.search.Best(a.position.State())
@@ -257,7 +260,9 @@ func (a *answer) certify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.result.WinningMoves = c.WinningMoves(a.position.State())
+	if a.result.Winner != "" { // else moves that nobody asked about may win all the same
+		a.result.WinningMoves = c.WinningMoves(a.position.State())
+	}
 	file := &cli.Certificate{Positions: uint64(c.Set.Len()), File: a.proofFile}
 	var data []byte // of a certificate that goes nowhere
 	if a.proofFile != "" {
