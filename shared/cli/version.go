@@ -25,6 +25,9 @@ func AddVersion(root *cobra.Command, parts ...Part) {
 	root.SetVersionTemplate("{{.Version}}")
 }
 
+// noRevision stands for the revision of a program that was built without one.
+const noRevision = "unknown; go build in a clone of the repository notes it, go run does not"
+
 // versionText is what --version prints. info may be nil.
 func versionText(program string, info *debug.BuildInfo, parts []Part) string {
 	version, changed, settings := "", "", map[string]string{}
@@ -40,7 +43,7 @@ func versionText(program string, info *debug.BuildInfo, parts []Part) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%-14s %s, Amazons proof farm\n", "program", program)
 	fmt.Fprintf(&s, "%-14s %s\n", "version", cmp.Or(strings.Trim(version, "()"), "unknown"))
-	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", cmp.Or(settings["vcs.revision"], "unknown"), changed)
+	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", cmp.Or(settings["vcs.revision"], noRevision), changed)
 	fmt.Fprintf(&s, "%-14s %s %s/%s\n", "built with", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, p := range parts {
 		fmt.Fprintf(&s, "%-14s %d\n", p.Name, p.Format)

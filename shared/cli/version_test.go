@@ -17,9 +17,9 @@ func TestVersionText(t *testing.T) {
 		want string
 	}{
 		"nothing known": {nil,
-			name + "version        unknown\nrevision       unknown\n" + tail},
+			name + "version        unknown\nrevision       " + noRevision + "\n" + tail},
 		"no repository": {&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
-			name + "version        devel\nrevision       unknown\n" + tail},
+			name + "version        devel\nrevision       " + noRevision + "\n" + tail},
 		"a release": {&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"},
 			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
 			name + "version        v1.2.3\nrevision       abc\n" + tail},
