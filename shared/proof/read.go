@@ -415,7 +415,7 @@ func (d *decoder) parse() (Certificate, error) {
 		}
 	}
 	if d.offset != d.size {
-		return Certificate{}, corrupt("%d bytes follow the last block", d.size-d.offset)
+		return Certificate{}, corrupt("after the last block: %d more bytes", d.size-d.offset)
 	}
 	if [sha256.Size]byte(d.sum.Sum(nil)) != d.want {
 		return Certificate{}, ErrChecksum
