@@ -112,9 +112,12 @@ func coresFlag(c *cobra.Command, cores *int) {
 
 // storeGiven reports whether --store is on the command line. AMAZONS_STORE is for the commands that
 // work on a store; where a command can read something else, what is given beats the variable.
-func storeGiven(c *cobra.Command) bool {
-	f := c.Flags().Lookup("store")
-	return f.Changed && f.Value.String() != os.Getenv("AMAZONS_STORE")
+func storeGiven(c *cobra.Command) bool { return given(c, "store", "AMAZONS_STORE") }
+
+// given reports whether a flag is on the command line, and not its variable alone.
+func given(c *cobra.Command, flag, variable string) bool {
+	f := c.Flags().Lookup(flag)
+	return f.Changed && f.Value.String() != os.Getenv(variable)
 }
 
 // isFolder reports whether there is a folder of that name.

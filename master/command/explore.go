@@ -30,12 +30,12 @@ func exploreCommand() *cobra.Command {
 		Long:    help.Long("explore"),
 		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, moves []string) error {
-			if storeGiven(c) && c.Flags().Changed("master") {
+			if storeGiven(c) && given(c, "master", "AMAZONS_MASTER") {
 				return cli.Usagef("--master and --store: choose one")
 			}
 			var r *farmv1.ExploreResponse
 			var err error
-			if storeFile != "" && !c.Flags().Changed("master") {
+			if storeGiven(c) || storeFile != "" && !c.Flags().Changed("master") {
 				r, err = exploreStore(storeFile, campaign, moves)
 			} else {
 				r, err = ask(ctx, &master, farmv1.ControlClient.Explore,

@@ -63,8 +63,8 @@ func doing(r *farmv1.StatusResponse) (phase, detail string) {
 	if p.GetTotal() > 0 {
 		parts = fmt.Sprintf("%d of %s", p.GetDone(), cli.Counted(p.GetTotal(), "part"))
 	}
-	if p.GetName() == "searching" && r.GetState() == "paused" {
-		return "paused", cli.Counted(r.GetLeased(), "lease") + " under way"
+	if state := r.GetState(); p.GetName() == "searching" && (state == "paused" || state == "draining") {
+		return state, cli.Counted(r.GetLeased(), "lease") + " under way"
 	}
 	switch p.GetName() {
 	case "":
