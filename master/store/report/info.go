@@ -139,8 +139,8 @@ func (c *CampaignInfo) write(s *strings.Builder) {
 	if c.RulesOnly {
 		s.WriteString(", only the rules of the game")
 	}
-	fmt.Fprintf(s, "; priority %d, share %d; %s; %s, %s, %d nodes, epoch %d\n", c.Priority, c.Share, c.state(),
-		cli.Counted(c.TreeRecords, "tree record"), cli.Counted(c.Facts, "fact"), c.Nodes, c.Epoch)
+	fmt.Fprintf(s, "; priority %d, share %d; %s; %s, %s, %s, epoch %d\n", c.Priority, c.Share, c.state(),
+		cli.Counted(c.TreeRecords, "tree record"), cli.Counted(c.Facts, "fact"), cli.Counted(c.Nodes, "node"), c.Epoch)
 }
 
 // Part is one kind of record and its space in the file. Sizes are in bytes.
