@@ -230,7 +230,7 @@ func (l *Loop) turn(batch []message, tick bool) error {
 	if l.verification.stale {
 		l.assign()
 	}
-	l.drainAtLimit(len(batch) > 0)
+	l.drainAtLimit()
 	if err := l.flush(); err != nil {
 		return err
 	}
@@ -269,9 +269,9 @@ func (l *Loop) tick() {
 	l.saveStandings()
 }
 
-// drainAtLimit drains when all campaigns together have as many nodes as they may.
-func (l *Loop) drainAtLimit(news bool) {
-	if l.cfg.NodeLimit == 0 || l.draining != nil || !news {
+// drainAtLimit drains when all campaigns together have as many nodes as they may, also where the store had them before.
+func (l *Loop) drainAtLimit() {
+	if l.cfg.NodeLimit == 0 || l.draining != nil {
 		return
 	}
 	nodes, open := uint64(0), false
