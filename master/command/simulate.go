@@ -134,8 +134,8 @@ func (f *simulateFlags) start(ctx context.Context, cmd *cobra.Command) error {
 	}
 	curve, err := simulate.Draw(ctx, f.config, f.workers, kept, func(c simulate.Curve) {
 		r := c.Runs[len(c.Runs)-1]
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d workers: efficiency %.3f, %s", r.Workers, simulate.Efficiency(c.Runs[0], r),
-			r.Answer)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: efficiency %.3f, %s", cli.Counted(r.Workers, "worker"),
+			simulate.Efficiency(c.Runs[0], r), r.Answer)
 		if r.Confirmed+r.Contradicted > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(), "; %d results confirmed, %d contradicted", r.Confirmed, r.Contradicted)
 		}

@@ -205,7 +205,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		// A compaction that was killed may have left the store under both names.
 		if old, err := os.Stat(out.Kept); err == nil && !os.SameFile(old, info) {
 			return Compaction{}, fmt.Errorf("%w: there is already a file at %s; remove it, or replace the store "+
-				"without keeping it", disk.ErrExists, out.Kept)
+				"without keeping it (--replace)", disk.ErrExists, out.Kept)
 		}
 	}
 	before, err := s.Stats()

@@ -76,9 +76,9 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 	case l.given.Load() == 0:
 		return cli.Usagef("standard input has no position; write one a line, such as 5x6 or .B.B./...../.W.W. w")
 	case l.bad == 1:
-		return errors.New("1 line was not answered; what is said of it tells why")
+		return errors.New("1 line was not answered; its field error says why")
 	case l.bad > 1:
-		return fmt.Errorf("%d lines were not answered; what is said of them tells why", l.bad)
+		return fmt.Errorf("%d lines were not answered; the field error of each says why", l.bad)
 	case l.stopped > 0:
 		return fmt.Errorf("%s: %w", cli.Counted(l.stopped, "position"), errBudget)
 	}

@@ -152,7 +152,7 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	case all == 0:
 		return cli.Usagef("standard input has no area; write one a line, such as ..W/.../..B")
 	case bad > 0:
-		return fmt.Errorf("%d of the %d areas could not be valued", bad, all)
+		return fmt.Errorf("%d of %s could not be valued", bad, cli.Counted(all, "area"))
 	}
 	return nil
 }
