@@ -92,7 +92,7 @@ func (l *Loop) stepFor(s *Session, serial uint64, number uint32, ev tree.Event, 
 func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []string) (short bool) {
 	p := &l.pending
 	var waits []schedule.Effect
-	old := false
+	old, facts := false, len(refused) > 0 // whatever is refused before this is about facts
 	for _, effect := range all {
 		switch e := effect.Effect.(type) {
 		case tree.Persist:
@@ -109,7 +109,7 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 			if e.Senseless {
 				l.senseless(e)
 			}
-			short, old = short || e.Short, old || e.Old
+			short, old, facts = short || e.Short, old || e.Old, facts || e.Facts
 		case tree.Checked:
 			l.checked(e)
 		default:
@@ -118,7 +118,7 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 	}
 	if serial != 0 {
 		why := trust.Clip(strings.Join(refused, "; "), trust.MaxWhy)
-		p.after = append(p.after, acknowledge{s, Ack{Serial: serial, Refused: why, OldLease: old}})
+		p.after = append(p.after, acknowledge{s, Ack{serial, why, old, facts}})
 	}
 	for _, effect := range waits {
 		c := l.numbered(effect.Campaign)

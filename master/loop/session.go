@@ -91,11 +91,12 @@ type Check struct {
 type NoWork struct{ Reason tree.NoWorkReason }
 
 // Ack says that a message is durable, and what was refused of it. OldLease says that it was a result of a lease
-// from before the start of this master.
+// from before the start of this master, and FactsRefused that facts are not kept.
 type Ack struct {
-	Serial   uint64
-	Refused  string
-	OldLease bool
+	Serial       uint64
+	Refused      string
+	OldLease     bool
+	FactsRefused bool
 }
 
 // Hold says that nothing is acknowledged until there is room on the disk, and why.

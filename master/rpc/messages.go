@@ -37,7 +37,7 @@ func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 			Reason: a.Reason.String()}}}
 	case loop.Ack:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: &farmv1.Ack{Serial: a.Serial,
-			Refused: a.Refused, OldLease: a.OldLease}}}
+			Refused: a.Refused, OldLease: a.OldLease, FactsRefused: a.FactsRefused}}}
 	case loop.Hold:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Hold{Hold: &farmv1.Hold{Reason: a.Why}}}
 	case loop.Finished:

@@ -105,7 +105,7 @@ func TestReleased(t *testing.T) {
 	// A result that comes too late.
 	late := result(2, l, farmv1.Verdict_VERDICT_UNSPECIFIED)
 	w.send(late)
-	if a := w.ack(2); a.GetRefused() == "" {
+	if a := w.ack(2); a.GetRefused() == "" || !a.GetFactsRefused() {
 		t.Error("a late result was taken")
 	}
 

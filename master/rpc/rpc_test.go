@@ -755,13 +755,13 @@ func TestRefused(t *testing.T) {
 		t.Error("the result of an unknown lease is taken")
 	}
 	w.send(result(2, &farmv1.Lease{Id: l.GetId(), Epoch: l.GetEpoch() + 5, Key: l.GetKey()}, 0))
-	if a := w.ack(2); a.GetRefused() == "" || a.GetOldLease() {
+	if a := w.ack(2); a.GetRefused() == "" || a.GetOldLease() || a.GetFactsRefused() {
 		t.Errorf("the result of an epoch that has not begun: %v", a)
 	}
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 3,
 		Facts: []*farmv1.Fact{fact(b.root, won, proof.ID{7})}}}})
-	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") {
-		t.Errorf("a fact without a certificate: %q", a.GetRefused())
+	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") || !a.GetFactsRefused() {
+		t.Errorf("a fact without a certificate: %v", a)
 	}
 	id := w.uploadLost()
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 4,
@@ -867,7 +867,7 @@ func TestRestart(t *testing.T) {
 	id := w.uploadLost()
 	// A result of a lease from before the restart: refused, but its fact is as good as ever.
 	w.sendLost(1, l, id)
-	if a := w.ack(1); a.GetRefused() == "" || !a.GetOldLease() {
+	if a := w.ack(1); a.GetRefused() == "" || !a.GetOldLease() || a.GetFactsRefused() {
 		t.Errorf("a result of an old lease: %v", a)
 	}
 	if err := <-b.ended; err != nil {

@@ -136,6 +136,8 @@ type Refused struct {
 	Worker string
 	Lease  LeaseID // 0: none
 	Why    string
+	// Facts says that a fact is not kept, so nothing proves it where a part cites it.
+	Facts bool
 	// Old says that the lease is from before the master's start.
 	Old bool
 	// Foreign says that the lease is another worker's, or was never granted: a sound worker does not

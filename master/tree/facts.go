@@ -12,15 +12,15 @@ func (t *Tree) learn(name string, facts []proof.Fact, received []proof.ID) {
 	w := t.workers[name]
 	for _, f := range facts {
 		if t.graph.Contradiction != nil {
-			t.refuse(name, 0, "facts are not accepted: a contradiction stopped the campaign")
+			t.refuseFact(name, "facts are not accepted: a contradiction stopped the campaign")
 			return
 		}
 		if why := t.graph.Flaw(f); why != "" {
-			t.refuse(name, 0, "fact refused: "+why)
+			t.refuseFact(name, "fact refused: "+why)
 			continue
 		}
 		if !slices.Contains(received, f.Certificate) {
-			t.refuse(name, 0, "fact refused: its certificate "+f.Certificate.String()+
+			t.refuseFact(name, "fact refused: its certificate "+f.Certificate.String()+
 				" is not among those that were received")
 			continue
 		}
@@ -38,6 +38,8 @@ func (t *Tree) learn(name string, facts []proof.Fact, received []proof.ID) {
 		}
 	}
 }
+
+func (t *Tree) refuseFact(worker, why string) { t.emit(Refused{Worker: worker, Why: why, Facts: true}) }
 
 // enter adds a fact that is in order to the graph and to the offers, and reports whether it is new. It
 // is persisted unless another campaign does so.

@@ -31,6 +31,11 @@ var errUpload = errors.New("part refused")
 // ready says that the message may be sent: the master has all parts.
 func (p *parcel) ready() bool { return len(p.parts) == 0 }
 
+// claims says that the message has facts.
+func (p *parcel) claims() bool {
+	return len(p.message.GetFacts().GetFacts())+len(p.message.GetResult().GetFacts()) > 0
+}
+
 // strip takes the evidence out of the parcel, and what rests on it. Numbers and hints stay.
 func (p *parcel) strip() {
 	p.parts = nil
@@ -87,7 +92,7 @@ func (m *Machine) upload() {
 // part's maker.
 func (m *Machine) lose(serial uint64) {
 	for _, p := range m.waiting {
-		if p.serial >= serial {
+		if p.serial >= serial && !p.sent {
 			p.strip()
 		}
 	}
@@ -106,6 +111,7 @@ func (m *Machine) uploaded(err error) {
 	}
 	m.stream.uploading = nil
 	switch {
+	case p.ready() && (err == nil || errors.Is(err, errUpload)): // its evidence was lost meanwhile
 	case err == nil:
 		m.c.Stats.Facts.Add(uint64(len(p.parts[0].Facts)))
 		m.c.Stats.PartBytes.Add(uint64(len(p.parts[0].Data)))
@@ -182,6 +188,10 @@ func (m *Machine) acknowledged(ack *farmv1.Ack) {
 	}
 	p := m.waiting[i]
 	m.waiting = slices.Delete(m.waiting, i, i+1)
+	if ack.GetFactsRefused() && p.claims() {
+		m.lose(p.serial)
+		m.do(Forget{})
+	}
 	switch {
 	case ack.GetRefused() != "":
 		m.c.Stats.Refused.Add(1)

@@ -22,7 +22,7 @@ import (
 //	joined [session=S]     heartbeats come every second
 //	lost [refused|again]   the stream broke, or Join failed; again: facts were taken back
 //	lease ID [epoch=N] [budget=N] [campaign=N] [bad]
-//	cancel ID   no-work   hold   finished   ack SERIAL [refused]
+//	cancel ID   no-work   hold   finished   ack SERIAL [refused|facts-refused]
 //	news                   facts that others have proved
 //	searching NODES        progress of the slice
 //	searched NODES [won] [solved] [interrupted]
@@ -90,7 +90,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.receive(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{}}})
 	case "ack":
 		ack := &farmv1.Ack{Serial: first}
-		if d.HasArg("refused") {
+		if ack.FactsRefused = d.HasArg("facts-refused"); ack.FactsRefused || d.HasArg("refused") {
 			ack.Refused = "stale"
 		}
 		return s.receive(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: ack}})

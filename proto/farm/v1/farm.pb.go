@@ -1733,8 +1733,9 @@ func (x *Check) GetOutlineSha256() []byte {
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serial        uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"`
-	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`                    // empty: accepted; otherwise why not (it need not be sent again)
-	OldLease      bool                   `protobuf:"varint,3,opt,name=old_lease,json=oldLease,proto3" json:"old_lease,omitempty"` // with refused: the lease of the result ended when the master started anew; what was proved is kept
+	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`                                // empty: accepted; otherwise why not (it need not be sent again)
+	OldLease      bool                   `protobuf:"varint,3,opt,name=old_lease,json=oldLease,proto3" json:"old_lease,omitempty"`             // with refused: the lease of the result ended when the master started anew; what was proved is kept
+	FactsRefused  bool                   `protobuf:"varint,4,opt,name=facts_refused,json=factsRefused,proto3" json:"facts_refused,omitempty"` // with refused: facts are not kept, so nothing proves them where a part cites them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1786,6 +1787,13 @@ func (x *Ack) GetRefused() string {
 func (x *Ack) GetOldLease() bool {
 	if x != nil {
 		return x.OldLease
+	}
+	return false
+}
+
+func (x *Ack) GetFactsRefused() bool {
+	if x != nil {
+		return x.FactsRefused
 	}
 	return false
 }
@@ -4311,11 +4319,12 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x10\n" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12%\n" +
-	"\x0eoutline_sha256\x18\x05 \x01(\fR\routlineSha256\"T\n" +
+	"\x0eoutline_sha256\x18\x05 \x01(\fR\routlineSha256\"y\n" +
 	"\x03Ack\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\tR\arefused\x12\x1b\n" +
-	"\told_lease\x18\x03 \x01(\bR\boldLease\" \n" +
+	"\told_lease\x18\x03 \x01(\bR\boldLease\x12#\n" +
+	"\rfacts_refused\x18\x04 \x01(\bR\ffactsRefused\" \n" +
 	"\x06NoWork\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1e\n" +
 	"\x04Hold\x12\x16\n" +
