@@ -72,7 +72,7 @@ type Config struct {
 	// nothing: its leaves are leased again and again, and workers beyond their number wait.
 	MaxPositions int
 	// MaxFacts bounds the facts in memory, of about 150 bytes each. Default 4,000,000. Beyond it
-	// facts about positions outside the tree are dropped and counted.
+	// facts about positions outside the tree are refused and counted.
 	MaxFacts int
 	// MaxWorkers bounds the workers that are there at one time. Default 16,384. Too small: workers
 	// are refused. Too large: each worker takes up to 128 KiB.

@@ -27,7 +27,13 @@ func (t *Tree) learn(name string, facts []proof.Fact, received []proof.ID) {
 		leased := w != nil && slices.ContainsFunc(w.leases, func(l *lease) bool {
 			return l.node.Key == f.Key && !l.node.Solved()
 		})
-		if t.enter(f, name, true) && w != nil {
+		dropped := t.graph.FactsDropped
+		entered := t.enter(f, name, true)
+		if t.graph.FactsDropped > dropped {
+			t.refuseFact(name, "fact refused: there is no room for more facts about positions outside the tree")
+			continue
+		}
+		if entered && w != nil {
 			w.facts++
 			if leased && t.cfg.CheckFirst > 0 {
 				w.party.solved++
