@@ -256,6 +256,48 @@ func TestFirstLies(t *testing.T) {
 	}
 }
 
+// TestLieBesideTheRoot has a worker deny a fact under a campaign whose root the position cannot come after. The tree of
+// that campaign does not know the fact, which another campaign of the board has in the store.
+func TestLieBesideTheRoot(t *testing.T) {
+	root := position(t, "4x4")
+	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Services: rpc.Config{Build: agent.Build()}, Loop: loop.Config{Heartbeat: 50 * time.Millisecond}})
+	moves := root.State().Moves(nil)
+	if _, err := f.Loop.Add(ctx, loop.Asked{Root: root.After(moves[0])}); err != nil {
+		t.Fatal(err)
+	}
+	l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
+	if err := l.join(ctx, "liar"); err != nil {
+		t.Fatal(err)
+	}
+	work, err := l.client.Work(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = work.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: l.session}}})
+	beside := root.After(moves[len(moves)-1])
+	for i, claim := range []eval.Verdict{eval.Lost, eval.Won} {
+		c := proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(beside, claim)}, Set: new(proof.Set)}
+		id, err := l.upload(ctx, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = work.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Campaign: uint32(i + 1),
+			Serial: uint64(i + 1), Facts: farmv1.WriteFacts([]proof.Fact{{Key: beside.State().CanonicalKey(root.Board),
+				Verdict: claim, Nodes: 1000, Certificate: id}})}}})
+		m, err := work.Recv()
+		if err != nil {
+			t.Fatalf("the facts of campaign %d are answered with %v", i+1, err)
+		}
+		if refused := m.GetAck().GetFactsRefused(); refused != (i > 0) {
+			t.Errorf("the facts of campaign %d are answered with %v", i+1, m)
+		}
+	}
+	if _, err := f.Loop.Views(ctx); err != nil {
+		t.Errorf("the master ended: %v", err)
+	}
+}
+
 // TestDamagedUploads has a worker send a part with a damaged block, again and again. It is refused, not
 // stored, and counted.
 func TestDamagedUploads(t *testing.T) {

@@ -15,7 +15,12 @@ func (t *Tree) learn(name string, facts []proof.Fact, received []proof.ID) {
 			t.refuseFact(name, "facts are not accepted: a contradiction stopped the campaign")
 			return
 		}
-		if why := t.graph.Flaw(f); why != "" {
+		why := t.graph.Flaw(f)
+		if why == "" && !t.reach.Has(f.Key) {
+			// Such a fact of another campaign is not in this tree, so nothing here would notice a contradiction.
+			why = "its position cannot come after the root"
+		}
+		if why != "" {
 			t.refuseFact(name, "fact refused: "+why)
 			continue
 		}
