@@ -18,9 +18,9 @@ const (
 	// bytesPerNode is how much evidence a party may deliver for each node of the leases that it was
 	// granted. Proofs have some 7 bytes a node searched (4x7), by the rules alone some 30.
 	bytesPerNode = 256
-	// freeEvidence is how much a party with a credential may deliver beyond that: what it brings from
-	// before the master started, or found by the way. Parties without share as much, and no more, as
-	// a new name costs nothing.
+	// freeEvidence is how much a party with a credential, or with a standing from before the master started, may
+	// deliver beyond that: what it brings from that time, or found by the way. The others share as much, and no more,
+	// as a new name costs nothing.
 	freeEvidence = 64 << 20
 	// RootCharge is what each fact counts beside the bytes of its part: the memory and the records that
 	// it takes.
@@ -221,15 +221,15 @@ const maxLedgers = 100_000
 // Ledgers has a ledger for each party. Only Ledger is safe for concurrent use.
 type Ledgers struct {
 	of     map[trust.Party]*Ledger
-	common *Ledger // of parties without credentials
+	common *Ledger // of parties without credential and standing
 }
 
 // New returns ledgers in which nothing was counted.
 func New() Ledgers { return Ledgers{map[trust.Party]*Ledger{}, new(Ledger)} }
 
-// Of returns the ledger of a party.
-func (b *Ledgers) Of(p trust.Party) *Ledger {
-	l := b.of[p]
+// Of returns the ledger of a party, a new one for its standing where there is none.
+func (b *Ledgers) Of(p trust.Standing) *Ledger {
+	l := b.of[p.Party]
 	if l == nil {
 		if len(b.of) >= maxLedgers {
 			maps.DeleteFunc(b.of, func(_ trust.Party, l *Ledger) bool { return l.standing.Load() == 0 })
@@ -238,10 +238,11 @@ func (b *Ledgers) Of(p trust.Party) *Ledger {
 			clear(b.of)
 		}
 		l = new(Ledger)
-		if !p.Credential {
+		l.Stands(p.Confirmed + p.Solved)
+		if !p.Credential && l.standing.Load() == 0 {
 			l.common = b.common
 		}
-		b.of[p] = l
+		b.of[p.Party] = l
 	}
 	return l
 }

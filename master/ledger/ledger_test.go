@@ -15,7 +15,7 @@ import (
 // all names without one have one room together, however many there are.
 func TestLedger(t *testing.T) {
 	c := New()
-	known := c.Of(trust.Party{Name: "known", Credential: true})
+	known := c.Of(named("known", true))
 	if err := known.Take(freeEvidence); err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestLedger(t *testing.T) {
 	if err := known.Take(1000); err != nil {
 		t.Errorf("what did not come: %v", err)
 	}
-	other := c.Of(trust.Party{Name: "gives back"})
+	other := c.Of(named("gives back", false))
 	for range 20 { // what did not come is free again for all
 		if err := other.Take(freeEvidence / 2); err != nil {
 			t.Fatal(err)
@@ -42,16 +42,28 @@ func TestLedger(t *testing.T) {
 	}
 	taken := 0
 	for i := range 1000 {
-		if c.Of(trust.Party{Name: string(rune('a' + i))}).Take(freeEvidence/10) == nil {
+		if c.Of(named(string(rune('a'+i)), false)).Take(freeEvidence/10) == nil {
 			taken++
 		}
 	}
 	if taken != 10 {
 		t.Errorf("names without credentials delivered %d tenths of what is free", taken)
 	}
-	if c.Of(trust.Party{Name: "known"}) == known {
+	if c.Of(named("known", false)) == known {
 		t.Error("a name is taken for a credential")
 	}
+	// What known workers bring from before a restart does not hang on what others have brought.
+	for i, p := range []trust.Standing{{Confirmed: 1}, {Solved: 1}, {Nodes: 1 << 40}} {
+		p.Party = trust.Party{Name: fmt.Sprintf("known %d", i)}
+		if err := c.Of(p).Take(freeEvidence); (err == nil) != (p.Confirmed+p.Solved > 0) {
+			t.Errorf("%+v brings what it has: %v", p, err)
+		}
+	}
+}
+
+// named is a party of which nothing else is known.
+func named(name string, credential bool) trust.Standing {
+	return trust.Standing{Party: trust.Party{Name: name, Credential: credential}}
 }
 
 // TestPromise: a part that has an address is under way until it is there or its time is over. Announced again it never
@@ -60,7 +72,7 @@ func TestPromise(t *testing.T) {
 	for _, credential := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			all := New()
-			of := func(name string) *Ledger { return all.Of(trust.Party{Name: name, Credential: credential}) }
+			of := func(name string) *Ledger { return all.Of(named(name, credential)) }
 			l := of("greedy")
 			promise := func(l *Ledger, id byte, bytes int64) error {
 				return l.Promise(proof.ID{id}, bytes, time.Now().Add(time.Minute))
@@ -114,7 +126,7 @@ func TestPromise(t *testing.T) {
 // do not make the master forget a party that has some.
 func TestTrial(t *testing.T) {
 	all := New()
-	of := func(name string) *Ledger { return all.Of(trust.Party{Name: name}) }
+	of := func(name string) *Ledger { return all.Of(named(name, false)) }
 	for i := range trialParts + 2 {
 		if !of("new").OnTrial() {
 			t.Errorf("part %d of a party without standing is not tried", i+1)

@@ -162,7 +162,7 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}
 	}
-	s.Ledger = l.crew.ledgers.Of(s.Party)
+	s.Ledger = l.crew.ledgers.Of(l.book.Standing(s.Party))
 	s.checker = checks.Worker{Name: w.Name, Party: s.Party}
 	if q := l.book.InQuarantine(s.Party); q != nil {
 		l.cfg.Metrics.quarantinedJoins.Inc()

@@ -104,7 +104,7 @@ func (l *Loop) checked(e tree.Checked) {
 	result := checkContradicted
 	if e.Confirmed {
 		result = checkConfirmed
-		l.credit(c.Party, l.crew.ledgers.Of(c.Party))
+		l.credit(c.Party, l.crew.ledgers.Of(l.book.Standing(c.Party)))
 	}
 	l.cfg.Metrics.checks.WithLabelValues(result).Inc()
 	l.carryTrust(l.book.Compare(c, l.cfg.Now()))
