@@ -486,7 +486,7 @@ func TestJoinAgain(t *testing.T) {
 		for range 20 {
 			s.ready()
 			began := time.Now()
-			s.ended <- status.Error(codes.FailedPrecondition, "facts were taken back; join again")
+			s.ended <- status.Error(codes.DataLoss, "facts were taken back; join again")
 			s = f.stream()
 			if took := time.Since(began); took > again+again/10 {
 				t.Fatalf("the worker is away for %v", took)
@@ -494,6 +494,26 @@ func TestJoinAgain(t *testing.T) {
 		}
 		if told, all := f.solver.told.Load(), f.solver.forgets.Load(); told == 0 || told != all {
 			t.Errorf("%d times the worker forgot what rests on what it was told, %d times in all", told, all)
+		}
+		s.finish()
+	})
+}
+
+// TestSessionIsNotKnown: a master that was started between Join and Work does not know the session. No facts were taken
+// back, so the worker keeps its lease and its table.
+func TestSessionIsNotKnown(t *testing.T) {
+	work(t, Config{FactsEvery: time.Hour}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		s.ended <- status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")
+		s = f.stream()
+		time.Sleep(time.Minute)
+		s.cancelLease(1)
+		s.result()
+		s.ready()
+		if f.solver.told.Load() > 0 || f.solver.forgets.Load() == 0 {
+			t.Error("the worker forgot what rests on what it was told")
 		}
 		s.finish()
 	})
