@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,14 @@ type Fetched struct {
 	Missing     int    `json:"missing"`      // parts that are not at the place either
 }
 
+// maxDamaged is how many damaged parts Fetch names. It ends at the next one: with so many the place itself is damaged.
+const maxDamaged = 20
+
 // Fetch copies the parts of a manifest from a place, as evidence.Open takes it, into the folder beside the manifest.
-// A part that is there and whole is not copied again, so a fetch that was cut off goes on where it was. The checker
-// judges the parts later. Errors: those of the manifest, of the place and of the folder, ctx's.
+// A part that is there and whole is not copied again, so a fetch that was cut off goes on where it was. Damaged parts
+// at the place do not keep the others from being copied. The checker judges the parts later. Errors: those of the
+// manifest, of the place and of the folder, ctx's; evidence.ErrDamaged with the name of each damaged part, up to
+// maxDamaged.
 func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 	done := Fetched{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}
 	m, err := proof.ReadManifest(manifest)
@@ -40,12 +46,10 @@ func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 	if err == nil {
 		err = os.MkdirAll(done.Folder, 0o755)
 	}
+	var damaged []error
 	for _, p := range m.Parts {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return done, err
+		if err = cmp.Or(err, ctx.Err()); err != nil {
+			break
 		}
 		name := filepath.Join(done.Folder, p.ID.Name())
 		if size, sum, err := disk.SHA256(name); err == nil && size == p.Bytes && sum == p.ID.Name() {
@@ -56,7 +60,9 @@ func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
 			done.Parts, done.Bytes = done.Parts+1, done.Bytes+p.Bytes
 		case errors.Is(err, evidence.ErrMissing):
 			done.Missing, err = done.Missing+1, nil
+		case errors.Is(err, evidence.ErrDamaged) && len(damaged) < maxDamaged:
+			damaged, err = append(damaged, err), nil
 		}
 	}
-	return done, err
+	return done, errors.Join(append(damaged, err)...)
 }
