@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -185,16 +186,24 @@ func TestImportTakesParts(t *testing.T) {
 		return r
 	}
 	// Of what is no part at all little is read, however large it is.
-	huge := filepath.Join(folder, "huge")
-	if err := errors.Join(os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40)); err != nil {
+	// Of what begins like a part no more is in memory than a part takes.
+	huge, long := filepath.Join(folder, "huge"), filepath.Join(folder, "long")
+	if err := errors.Join(os.WriteFile(huge, nil, 0o600), os.Truncate(huge, 1<<40),
+		os.WriteFile(long, data, 0o600), os.Truncate(long, 1<<28)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := proof.ReadManifest(huge); !errors.Is(err, proof.ErrNotCertificate) {
 		t.Errorf("a huge manifest: %v", err)
 	}
-	if r := importing(); r.Parts != len(m.Parts) || r.Facts < r.Parts || r.Refused != 2 { // the manifest is no part
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if r := importing(); r.Parts != len(m.Parts) || r.Facts < r.Parts || r.Refused != 3 { // the manifest is no part
 		t.Errorf("%+v", r)
 	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 1<<27 {
+		t.Errorf("the import took %d bytes of memory", after.TotalAlloc-before.TotalAlloc)
+	}
+	os.Remove(long)
 	// Without the part that proves no others, what cites it is refused, up to the root.
 	for _, p := range m.Parts {
 		if p.Citations == 0 {

@@ -1,9 +1,9 @@
 package archive
 
 import (
-	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -289,14 +289,16 @@ func (l *library) open(path string) (p found, err error) {
 	if _, err := proof.ReadInfo(f, math.MaxInt64); err != nil {
 		return p, err // something else may be of any size
 	}
-	data, err := io.ReadAll(f)
-	if err == nil {
-		err = proof.Intact(data)
+	// A file that only begins like a part may be of any size, too. So no more of it than a block is in memory.
+	sum := sha256.New()
+	if err := proof.Intact(io.TeeReader(f, sum)); err != nil {
+		return p, err
 	}
+	size, err := f.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return p, err
 	}
-	info, cited, err := proof.ReadCited(bytes.NewReader(data), int64(len(data)))
+	info, cited, err := proof.ReadCited(f, size)
 	switch {
 	case err != nil:
 		return p, err
@@ -305,7 +307,7 @@ func (l *library) open(path string) (p found, err error) {
 	case l.rulesOnly && info.Leaves != eval.MoveLeaves:
 		return p, errors.New("it rests on more than leaf rule 1, and this campaign is by the rules of the game alone")
 	}
-	p = found{path: path, id: proof.IDOf(data), size: int64(len(data)), cited: cited}
+	p = found{path: path, id: proof.ID(sum.Sum(nil)), size: size, cited: cited}
 	for _, r := range info.Roots {
 		q := proof.Citation{Key: r.State.CanonicalKey(l.board), Claim: r.Claim}
 		p.roots = append(p.roots, q)

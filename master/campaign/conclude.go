@@ -44,7 +44,7 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := proof.Intact(data); err != nil {
+	if err := proof.Intact(bytes.NewReader(data)); err != nil {
 		return nil, err
 	}
 	need, err := checker.Memory(bytes.NewReader(data), int64(len(data)))

@@ -92,12 +92,20 @@ func ReadInfo(r io.ReaderAt, size int64) (Info, error) {
 }
 
 // Intact returns an error that wraps ErrChecksum unless the bytes of a certificate are those that were
-// written. It looks at nothing else.
-func Intact(data []byte) error {
-	if len(data) < preamble {
+// written. It looks at nothing else. Further errors: ErrTruncated, those of r.
+func Intact(r io.Reader) error {
+	var head [preamble]byte
+	if _, err := io.ReadFull(r, head[:]); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrTruncated
+	} else if err != nil {
+		return err
 	}
-	if sumOf(data) != [sha256.Size]byte(data[16:]) {
+	h := sha256.New()
+	h.Write(head[:16])
+	if _, err := io.Copy(h, r); err != nil {
+		return err
+	}
+	if !bytes.Equal(h.Sum(nil), head[16:16+sha256.Size]) {
 		return ErrChecksum
 	}
 	return nil
