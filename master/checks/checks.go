@@ -23,6 +23,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"strings"
+	"time"
 
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/proof"
@@ -70,6 +71,7 @@ type Maker struct {
 	Party           trust.Party
 	Worker, Address string
 	Part            Part
+	At              time.Time // when it came
 }
 
 // Worker is somebody who may check parts.

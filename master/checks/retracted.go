@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"maps"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -21,10 +20,10 @@ type claim struct {
 	key  amazons.Key
 }
 
-// Retracted remembers for a day which claims were taken back.
+// Retracted remembers which claims were taken back, since a part may be needed long after it came.
 type Retracted struct {
 	at  map[claim]time.Time
-	all time.Time // until then everything is excused, since there was too much to remember
+	all time.Time // what came until then is excused, since there was too much to remember
 }
 
 // NewRetracted returns a memory without claims.
@@ -32,9 +31,6 @@ func NewRetracted() *Retracted { return &Retracted{at: map[claim]time.Time{}} }
 
 // Add notes that what a pool said of positions was taken back.
 func (r *Retracted) Add(pool uint32, keys []amazons.Key, now time.Time) {
-	if len(r.at)+len(keys) > maxRetracted {
-		maps.DeleteFunc(r.at, func(_ claim, at time.Time) bool { return now.Sub(at) > excused })
-	}
 	if len(r.at)+len(keys) > maxRetracted {
 		clear(r.at)
 		r.all = now.Add(excused)
@@ -45,11 +41,11 @@ func (r *Retracted) Add(pool uint32, keys []amazons.Key, now time.Time) {
 	}
 }
 
-// Excuses reports whether all that a part cites and no part proves was taken back a short time ago. The maker of
-// such a part did nothing wrong.
-func (r *Retracted) Excuses(pool uint32, lacks []amazons.Key, now time.Time) bool {
+// Excuses reports whether all that a part cites and no part proves was taken back a short time before the part came, or
+// after that. The maker of such a part did nothing wrong.
+func (r *Retracted) Excuses(pool uint32, lacks []amazons.Key, came time.Time) bool {
 	for _, key := range lacks {
-		if at, known := r.at[claim{pool, key}]; (!known || now.Sub(at) > excused) && now.After(r.all) {
+		if at, known := r.at[claim{pool, key}]; (!known || came.Sub(at) > excused) && came.After(r.all) {
 			return false
 		}
 	}

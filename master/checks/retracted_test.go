@@ -33,13 +33,13 @@ func TestRetracted(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	// Old ones make room for others, and where there is none everything is excused for a day.
+	// Where there is no room for more, all that comes within a day is excused.
 	at = at.Add(25 * time.Hour)
-	r.Add(1, keys(10, maxRetracted+10), at)
+	r.Add(1, keys(10, maxRetracted+5), at)
 	if len(r.at) != maxRetracted || r.Excuses(1, keys(0, 1), at) || !r.Excuses(1, keys(10, 11), at) {
 		t.Errorf("%d are remembered", len(r.at))
 	}
-	r.Add(1, keys(0, 1), at)
+	r.Add(1, keys(5, 6), at)
 	for hours, want := range map[time.Duration]bool{23: true, 25: false} {
 		if got := r.Excuses(1, keys(1, 2), at.Add(hours*time.Hour)); got != want || len(r.at) > 0 {
 			t.Errorf("%d hours after too many: %v, %d are remembered", hours, got, len(r.at))

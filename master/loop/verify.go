@@ -46,7 +46,8 @@ func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds b
 		if c == nil || c.Recheck == nil {
 			return
 		}
-		l.verification.queue.Delivered(checks.Maker{Party: s.Party, Worker: s.Name, Address: s.Address, Part: p}, holds)
+		l.verification.queue.Delivered(checks.Maker{Party: s.Party, Worker: s.Name, Address: s.Address, Part: p,
+			At: l.cfg.Now()}, holds)
 		if holds {
 			l.holds(p.ID, ByMaster)
 		}
@@ -235,7 +236,7 @@ func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	errors.As(why, &wrong)
 	for _, id := range ids {
 		m, known := v.queue.Maker(id)
-		if !known || errors.Is(why, ErrLost) || l.cfg.Retracted.Excuses(c.Pool, wrong.Lacks[id], l.cfg.Now()) {
+		if !known || errors.Is(why, ErrLost) || l.cfg.Retracted.Excuses(c.Pool, wrong.Lacks[id], m.At) {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()

@@ -344,9 +344,11 @@ func TestUnderWay(t *testing.T) {
 			worker string
 			wait   time.Duration // before it comes
 			lacks  []int         // moves to the positions that its part cites and nothing proves; nil: it is a lie
+			lies   time.Duration // before an answer needs its part
 		}{
-			{"liar", 0, nil}, {"an hour away", time.Hour, []int{0}}, {"never proved", 0, []int{0, 20}},
-			{"cites one under way", 20 * time.Hour, []int{1}}, {"two days later", 28 * time.Hour, []int{0}},
+			{"liar", 0, nil, 0}, {"an hour away", time.Hour, []int{0}, 0}, {"never proved", 0, []int{0, 20}, 0},
+			{"cites one under way", 20 * time.Hour, []int{1}, 0}, {"needed later", 0, []int{0}, 28 * time.Hour},
+			{"two days later", 0, []int{0}, 0},
 		} {
 			time.Sleep(c.wait)
 			w := &worker{b: b, session: b.join(c.worker)}
@@ -366,6 +368,7 @@ func TestUnderWay(t *testing.T) {
 				Facts: []proof.Fact{{Key: keyOf(i), Verdict: eval.Lost, Certificate: id}}}}, nil); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(c.lies)
 			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
 				t.Fatal(err)
 			}
