@@ -47,6 +47,7 @@ func (e consequence) carry(l *Loop) {
 		l.cfg.Metrics.granted.WithLabelValues(c.Name).Inc()
 		if s := l.crew.byName[e.Worker]; s != nil {
 			s.Ledger.Granted(e.Lease.Budget)
+			s.Leased.Store(true)
 		}
 		l.sendTo(e.Worker, Lease{Campaign: c.About, Lease: e.Lease, Hints: l.hintsFor(c, e.Worker, e.Lease)})
 	case tree.Inform:

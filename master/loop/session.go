@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -34,6 +35,8 @@ type Session struct {
 	Worker // not changed
 	Party  trust.Party
 	Ledger *ledger.Ledger
+	Known  bool        // its party has a standing
+	Leased atomic.Bool // it was granted a lease
 	Uploads
 
 	// The fields below belong to the loop.
@@ -162,7 +165,8 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}
 	}
-	s.Ledger = l.crew.ledgers.Of(l.book.Standing(s.Party))
+	standing := l.book.Standing(s.Party)
+	s.Ledger, s.Known = l.crew.ledgers.Of(standing), standing.Confirmed+standing.Solved > 0
 	s.checker = checks.Worker{Name: w.Name, Party: s.Party}
 	if q := l.book.InQuarantine(s.Party); q != nil {
 		l.cfg.Metrics.quarantinedJoins.Inc()

@@ -228,6 +228,15 @@ func (f *farmService) offence(ctx context.Context, s *loop.Session, kind string,
 	return status.Error(codes.InvalidArgument, err.Error())
 }
 
+// unasked refuses evidence that leases do not account for. That is an offence, unless a known worker has no lease as
+// yet: what it brings first may be of leases from before the start of this master.
+func (f *farmService) unasked(ctx context.Context, s *loop.Session, err error) error {
+	if s.Known && !s.Leased.Load() {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return f.offence(ctx, s, trust.Unasked, err)
+}
+
 // unreadable judges why no message could be received. It returns the kind of the offence: the message
 // was over the limit of its size, or was none. It returns an empty kind where the stream is over, also
 // where the guard has ended it.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/proof"
 )
@@ -163,5 +164,23 @@ func TestUnaskedEvidence(t *testing.T) {
 	}
 	if _, err := w.upload(certificate()); err != nil {
 		t.Errorf("a small part: %v", err)
+	}
+}
+
+// TestUnaskedAfterARestart has a worker bring more from before the master's start than is free. The master knows the
+// worker and no lease of it, so that is refused and no offence.
+func TestUnaskedAfterARestart(t *testing.T) {
+	s := newMemory()
+	if err := s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w"}, Solved: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	b := start(t, s, func(s *settings) { s.tcp = true })
+	w := b.worker("w")
+	for range 4 { // so many parts may wait at a worker
+		wantCode(t, w.uploadAs(proof.ID{2}, 65<<20, make([]byte, 100)), codes.InvalidArgument,
+			"more evidence than was asked for")
+	}
+	if n := b.shownAs("w").GetOffences(); n != 0 {
+		t.Errorf("%d offences are counted", n)
 	}
 }

@@ -85,7 +85,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		if errors.Is(err, ledger.ErrUnderWay) {
 			return nil, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 		} else if err != nil {
-			return nil, f.offence(ctx, s, trust.Unasked, err)
+			return nil, f.unasked(ctx, s, err)
 		}
 		s.Uploads.Expect(time.Now().Add(f.uploadTime(int(size))))
 		url, headers, err := bucket.PutURL(id, int64(size))
@@ -96,7 +96,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	}
 	s.Uploads.Expect(time.Now())
 	if err := s.Ledger.Take(charge); err != nil {
-		return nil, f.offence(ctx, s, trust.Unasked, err)
+		return nil, f.unasked(ctx, s, err)
 	}
 	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
 	// A part that was there before, or that was not recorded, costs its sender nothing.

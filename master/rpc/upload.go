@@ -162,7 +162,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", cap(place.taken))
 	}
 	if err := s.Ledger.Take(int64(size)); err != nil {
-		return f.offence(stream.Context(), s, trust.Unasked, err)
+		return f.unasked(stream.Context(), s, err)
 	}
 	stored := false
 	defer func() {
@@ -254,7 +254,7 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	}
 	charge := int64(len(claims)) * ledger.RootCharge
 	if err = s.Ledger.Take(charge); err != nil {
-		return false, f.offence(ctx, s, trust.Unasked, err)
+		return false, f.unasked(ctx, s, err)
 	}
 	defer func() {
 		if known || err != nil { // it has not come, and may be tried again
