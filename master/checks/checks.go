@@ -72,6 +72,7 @@ type Maker struct {
 	Worker, Address string
 	Part            Part
 	At              time.Time // when it came
+	Early           bool      // it may be of a time that the store does not know
 }
 
 // Worker is somebody who may check parts.

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// excused is how long parts may come that cite what was taken back: as long as workers look for a master that is
+	// Excused is how long parts may come that cite what was taken back: as long as workers look for a master that is
 	// away. They had made these parts before, and could not know.
-	excused = 24 * time.Hour
+	Excused = 24 * time.Hour
 	// maxRetracted bounds the positions that are remembered, some 60 bytes each.
 	maxRetracted = 1 << 18
 )
@@ -33,7 +33,7 @@ func NewRetracted() *Retracted { return &Retracted{at: map[claim]time.Time{}} }
 func (r *Retracted) Add(pool uint32, keys []amazons.Key, now time.Time) {
 	if len(r.at)+len(keys) > maxRetracted {
 		clear(r.at)
-		r.all = now.Add(excused)
+		r.all = now.Add(Excused)
 		return
 	}
 	for _, key := range keys {
@@ -45,7 +45,7 @@ func (r *Retracted) Add(pool uint32, keys []amazons.Key, now time.Time) {
 // after that. The maker of such a part did nothing wrong.
 func (r *Retracted) Excuses(pool uint32, lacks []amazons.Key, came time.Time) bool {
 	for _, key := range lacks {
-		if at, known := r.at[claim{pool, key}]; (!known || came.Sub(at) > excused) && came.After(r.all) {
+		if at, known := r.at[claim{pool, key}]; (!known || came.Sub(at) > Excused) && came.After(r.all) {
 			return false
 		}
 	}

@@ -46,8 +46,9 @@ func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds b
 		if c == nil || c.Recheck == nil {
 			return
 		}
+		now := l.cfg.Now()
 		l.verification.queue.Delivered(checks.Maker{Party: s.Party, Worker: s.Name, Address: s.Address, Part: p,
-			At: l.cfg.Now()}, holds)
+			At: now, Early: s.Brings() && now.Sub(l.started) < checks.Excused}, holds)
 		if holds {
 			l.holds(p.ID, ByMaster)
 		}
@@ -236,7 +237,9 @@ func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	errors.As(why, &wrong)
 	for _, id := range ids {
 		m, known := v.queue.Maker(id)
-		if !known || errors.Is(why, ErrLost) || l.cfg.Retracted.Excuses(c.Pool, wrong.Lacks[id], m.At) {
+		// Before the start facts may have been taken back, and this store may be a copy that lacks the last ones.
+		early := m.Early && len(wrong.Lacks[id]) > 0
+		if !known || early || errors.Is(why, ErrLost) || l.cfg.Retracted.Excuses(c.Pool, wrong.Lacks[id], m.At) {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()

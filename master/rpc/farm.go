@@ -228,10 +228,10 @@ func (f *farmService) offence(ctx context.Context, s *loop.Session, kind string,
 	return status.Error(codes.InvalidArgument, err.Error())
 }
 
-// unasked refuses evidence that leases do not account for. That is an offence, unless a known worker has no lease as
-// yet: what it brings first may be of leases from before the start of this master.
+// unasked refuses evidence that leases do not account for. That is an offence, unless it may be of leases from before
+// the start of this master.
 func (f *farmService) unasked(ctx context.Context, s *loop.Session, err error) error {
-	if s.Known && !s.Leased.Load() {
+	if s.Brings() {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	return f.offence(ctx, s, trust.Unasked, err)

@@ -18,6 +18,7 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -382,6 +383,61 @@ func TestUnderWay(t *testing.T) {
 		}
 		slices.Sort(names)
 		if want := []string{"liar", "never proved", "two days later"}; !slices.Equal(names, want) {
+			t.Errorf("in quarantine are %q, want %q", names, want)
+		}
+	})
+}
+
+// TestBroughtAfterARestart has workers bring parts that cite what this store does not know. It may be older than what
+// a known worker brings before its first lease, for a day.
+func TestBroughtAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		var standings []trust.Standing
+		for _, name := range []string{"known", "leased", "late"} {
+			standings = append(standings, trust.Standing{Party: trust.Party{Name: name}, Solved: 1})
+		}
+		if err := s.SetStandings(standings); err != nil {
+			t.Fatal(err)
+		}
+		var why error
+		b := start(t, s, func(c *settings) {
+			c.Campaigns, c.Heartbeat = anew{c: c, s: s}, time.Minute
+			c.recheck = func(context.Context, proof.ID) error { return why }
+			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
+		})
+		defer b.kill()
+		for i, name := range []string{"known", "new", "leased", "late"} {
+			w := &worker{b: b, session: b.join(name)}
+			switch name {
+			case "leased":
+				w.connect()
+				w.lease()
+			case "late":
+				time.Sleep(25 * time.Hour)
+				w.session = b.join(name)
+			}
+			p := b.at.After(b.at.State().Moves(nil)[i])
+			data := certificate(claim(p.State().CanonicalKey(p.Board), eval.Lost))
+			id := proof.IDOf(data)
+			why = fmt.Errorf("%w: %w", loop.ErrFalse,
+				&checks.FalsePartsError{Lacks: map[proof.ID][]amazons.Key{id: {{A: 1}}}})
+			if _, err := w.upload(data); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
+				t.Fatal(err)
+			}
+			for s.HasCertificate(1, id) {
+				time.Sleep(time.Second)
+			}
+		}
+		var names []string
+		for _, q := range b.quarantines() {
+			names = append(names, q.Party.Name)
+		}
+		slices.Sort(names)
+		if want := []string{"late", "leased", "new"}; !slices.Equal(names, want) {
 			t.Errorf("in quarantine are %q, want %q", names, want)
 		}
 	})
