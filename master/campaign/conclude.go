@@ -586,6 +586,7 @@ func (c *campaign) conclusion(answer []proof.Fact) loop.Conclusion {
 	return loop.Conclusion{
 		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path,
 		Positions: c.file.Positions, Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, Answer: answer,
+		WinningMoves: c.winningMoves(),
 	}
 }
 

@@ -105,13 +105,16 @@ func statusReport(r *farmv1.StatusResponse) string {
 		fmt.Fprintf(&s, "now            %s\n", strings.TrimSuffix(phase+", "+detail, ", "))
 	}
 	if text := movesSettled(r.GetFirstMoves()); text != "" && r.GetWinner() == "" {
-		fmt.Fprintf(&s, "first moves    %s\n", strings.TrimPrefix(text, "first moves "))
+		fmt.Fprintf(&s, "progress       %s\n", text)
 	}
 	if e := r.GetEvidence(); e > 0 {
 		fmt.Fprintf(&s, "evidence       %.0f %% of the nodes in running leases are below decided positions\n", 100*e)
 	}
 	estimates := "estimates of the work left"
-	if min(r.GetRootPhi(), r.GetRootDelta()) == 1 {
+	switch min(r.GetRootPhi(), r.GetRootDelta()) {
+	case 0:
+		estimates = "no work is left"
+	case 1:
 		estimates = "no estimates of the work left before all first moves are searched"
 	}
 	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: %s\n", numberText(r.GetRootPhi()),

@@ -33,6 +33,9 @@ type Conclusion struct {
 	Positions  uint64 // its entries
 	Bytes      uint64 // its size
 	SHA256     string // of the file
+	// WinningMoves are those of the root that are known to win, sorted. The tree does not know them where one lease
+	// settled the root.
+	WinningMoves []string
 	// Answer are the facts that the tree's own part of the proof proves, if it has one. The store holds this part.
 	Answer []proof.Fact
 }

@@ -48,7 +48,7 @@ var campaignGauges = map[string]string{
 	"root_proof_number": "Proof number of the root: how far its side to move is from a proved win. 0 when it is won.",
 	"root_disproof_number": "Disproof number of the root: how far its side to move is from a proved loss. " +
 		"0 when it is lost.",
-	"first_moves_settled_ratio": "Share of the root's moves in the tree whose outcome is known.",
+	"first_moves_settled_ratio": "Share of the root's moves whose outcome is known.",
 	"evidence_ratio": "Of the nodes in running leases, the share below positions that the search has decided. " +
 		"It says how much of the work has led to proofs, and not how much is left.",
 	"leases_running": "Leases that workers have now.",
@@ -87,7 +87,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{gauges: map[string]*prometheus.GaugeVec{},
 		facts: gauges("facts", "Proved positions in the store, by outcome for their side to move.", "outcome"),
 		firstMoves: gauges("first_moves",
-			"Moves of the root that the tree knows, by outcome for the side that plays them.", "outcome"),
+			"Moves of the root, by outcome for the side that plays them.", "outcome"),
 		state: gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state"),
 		done: gauges("phase_done", "How much of the phase that the campaign is in is done, 0 for the other phases: "+
 			"first moves, positions, bytes or parts.", "phase"),
