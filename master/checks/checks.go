@@ -109,6 +109,7 @@ type check struct {
 	own    bool                 // the master checks it
 	tried  map[trust.Party]bool // failed to, or has said that it holds
 	said   bool                 // a party has said that it holds, and may have made it
+	gone   bool                 // it is Done, and still in the order
 }
 
 // turn is a worker's check of a part.
@@ -133,8 +134,10 @@ type Queue struct {
 	makers  map[proof.ID]Maker
 	parties map[trust.Party]*record
 	checks  map[proof.ID]*check
-	order   []*check // oldest first
-	samples int      // among them
+	order   []*check // oldest first, with some that are gone
+	gone    int      // among them
+	samples int      // among those that are not
+	own     int      // the same
 	owed    []debt   // checks that nobody needs any more, whose workers are at them still
 	alone   bool     // no second party was there when checks were last handed out
 	rests   int      // until this tick the master takes no part by itself
@@ -245,13 +248,29 @@ func (q *Queue) sampled(c *check, n int) {
 func (q *Queue) Done(id proof.ID) {
 	if c := q.checks[id]; c != nil {
 		q.sampled(c, -1)
+		q.owns(c, false)
 		delete(q.checks, id)
-		q.order = slices.DeleteFunc(q.order, func(o *check) bool { return o == c })
 		for _, t := range c.by {
 			q.owed = append(q.owed, debt{c.Part, t})
 		}
+		c.by = nil
+		q.leave(c)
 	}
 	delete(q.makers, id)
+}
+
+// leave takes a check out of the order, in which there may be a million: mostly the first ones leave, and the others
+// are taken out together.
+func (q *Queue) leave(c *check) {
+	c.gone = true
+	q.gone++
+	for len(q.order) > 0 && q.order[0].gone {
+		q.order[0] = nil
+		q.order, q.gone = q.order[1:], q.gone-1
+	}
+	if q.gone > len(q.order)/16 {
+		q.order, q.gone = slices.DeleteFunc(q.order, func(o *check) bool { return o.gone }), 0
+	}
 }
 
 // Wanted reports whether a part is to be checked.
@@ -305,16 +324,14 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 	// only if another party looks at it, so it waits where one party owns all workers. A part that
 	// an answer waits for does not: then any worker will do, and the master takes it where none
 	// can.
-	own, looked := 0, 0
+	looked := 0
 	q.alone = parties < 2
-	for _, c := range q.order {
-		if c.own {
-			own++
-		}
-	}
 	for _, sample := range []bool{false, true} {
+		if sample && (q.alone || q.samples == 0) {
+			break
+		}
 		for _, c := range q.order {
-			if c.sample != sample || c.own || sample && q.alone || !q.open(c) {
+			if c.gone || c.sample != sample || c.own || !q.open(c) {
 				continue
 			}
 			if b := q.best(c, free, parties); b != nil {
@@ -324,12 +341,11 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 				free = able(free)
 				continue
 			}
-			if looked++; len(free) == 0 && (own >= maxOwn || looked > maxLooks) {
+			if looked++; len(free) == 0 && (q.own >= maxOwn || looked > maxLooks) {
 				break
 			}
-			if !sample && parties > 0 && own < maxOwn && q.rests <= q.now && !q.hopeful(c, all) {
-				own++
-				c.own = true
+			if !sample && parties > 0 && q.own < maxOwn && q.rests <= q.now && !q.hopeful(c, all) {
+				q.owns(c, true)
 				tasks = append(tasks, Task{c.Part, nil})
 			}
 		}
@@ -419,7 +435,17 @@ func (q *Queue) Vouched(p trust.Party, id proof.ID) (by string) {
 // Own notes that the master itself checks a part now.
 func (q *Queue) Own(id proof.ID) {
 	if c := q.checks[id]; c != nil {
-		c.own = true
+		q.owns(c, true)
+	}
+}
+
+// owns notes whether a part is the master's own.
+func (q *Queue) owns(c *check, own bool) {
+	if c.own != own {
+		c.own = own
+		if q.own--; own {
+			q.own += 2
+		}
 	}
 }
 
@@ -428,7 +454,7 @@ func (q *Queue) Own(id proof.ID) {
 func (q *Queue) Owned(id proof.ID) {
 	q.rests = q.now + returnRest
 	if c := q.checks[id]; c != nil {
-		c.own = false
+		q.owns(c, false)
 		clear(c.tried)
 	}
 }

@@ -24,7 +24,7 @@ func newFarm(t *testing.T, parties ...string) *farm {
 }
 
 func (f *farm) part(n int) proof.ID {
-	id := proof.ID{byte(n), byte(n >> 8), 1}
+	id := proof.ID{byte(n), byte(n >> 8), 1, byte(n >> 16)}
 	f.Delivered(Maker{Party: trust.Party{Name: "maker"}, Part: Part{1, id, 1000}}, false)
 	f.Want(Part{1, id, 1000})
 	return id
@@ -343,6 +343,33 @@ func BenchmarkAssign(b *testing.B) {
 			for b.Loop() {
 				f.Assign(f.present)
 			}
+		})
+	}
+}
+
+// BenchmarkProof has workers check all parts of a proof that waits for them. A part of a large proof costs no more than
+// one of a small proof.
+func BenchmarkProof(b *testing.B) {
+	for _, parts := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint(parts), func(b *testing.B) {
+			for range b.N {
+				f := &farm{Queue: NewQueue()}
+				for i := range 8 {
+					party := trust.Party{Name: fmt.Sprint(i)}
+					f.present = append(f.present, &Worker{Name: party.Name, Party: party})
+				}
+				for n := range parts {
+					f.part(n)
+				}
+				for done := 0; done < parts; {
+					for _, task := range f.Assign(f.present) {
+						f.Answered(task.By, task.ID)
+						f.Done(task.ID)
+						done++
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*parts), "ns/part")
 		})
 	}
 }
