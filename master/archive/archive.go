@@ -183,6 +183,9 @@ func Decode(ctx context.Context, r io.Reader, size int64) (a Archive, err error)
 	lines := bufio.NewScanner(opened)
 	lines.Buffer(nil, maxLine)
 	if !lines.Scan() {
+		if errors.Is(lines.Err(), zstd.ErrMagicMismatch) {
+			return a, fmt.Errorf("%w: it is a file of another kind; \"master store export\" makes archives", ErrForeign)
+		}
 		return a, fmt.Errorf("%w: it is empty, cut short or damaged: %w", ErrForeign, cmp.Or(lines.Err(), io.EOF))
 	}
 	var h header

@@ -76,7 +76,13 @@ func weightFlags(c *cobra.Command, priority *int32, share *uint32, without strin
 func campaignSet() *cobra.Command {
 	var priority int32
 	var share uint32
-	c := &cobra.Command{Use: "set CAMPAIGN", Short: "Change the priority or the share of a campaign", Args: oneName}
+	c := &cobra.Command{Use: "set CAMPAIGN", Short: "Change the priority or the share of a campaign", Args: oneName,
+		PreRunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("priority") && !c.Flags().Changed("share") {
+				return cli.Usagef("give --priority or --share: without them nothing changes")
+			}
+			return nil
+		}}
 	weightFlags(c, &priority, &share, "as it is")
 	return control(c, farmv1.ControlClient.SetCampaign, func(args []string) *farmv1.SetCampaignRequest {
 		r := &farmv1.SetCampaignRequest{Campaign: args[0]}

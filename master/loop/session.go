@@ -183,7 +183,8 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if old != nil {
 		delete(l.crew.byToken, old.Token)
 		if old.link != nil {
-			old.link.End(tell(ErrReplaced, "another worker joined as %s and takes its place", w.Name))
+			old.link.End(tell(ErrReplaced, "another worker joined as %s and takes its place; give each a name of its own",
+				w.Name))
 		}
 	}
 	l.crew.byToken[s.Token], l.crew.byName[w.Name] = s, s
