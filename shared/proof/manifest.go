@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -394,50 +395,60 @@ func Split(ctx context.Context, c Certificate, positions int, put func(Certifica
 // nextPart returns a part for the first of the roots, of one layer. It takes more of them as long as
 // there is room and the part goes on as deep.
 func nextPart(ctx context.Context, c Certificate, roots []Root, positions int) (Certificate, error) {
-	n := 1
-	part, cut, err := narrowestPart(ctx, c, roots[:n], positions)
-	for err == nil && n < len(roots) && part.Set.Len() <= positions/2 {
-		n = min(2*n, len(roots))
-		more, moreCut, moreErr := narrowestPart(ctx, c, roots[:n], positions)
-		if err = moreErr; moreCut < cut || more.Set.Len() > positions {
+	c.Roots = roots[:1]
+	cut, entries, err := narrowest(ctx, c, positions)
+	for n := 2; err == nil && entries <= positions/2 && len(c.Roots) < len(roots); n *= 2 {
+		more := c
+		more.Roots = roots[:min(n, len(roots))]
+		at, all, moreErr := narrowest(ctx, more, positions)
+		if err = moreErr; at < cut || all > positions {
 			break
 		}
-		part, cut = more, moreCut
+		c, cut, entries = more, at, all
+	}
+	if err != nil {
+		return c, err
+	}
+	part, missing, err := Prune(ctx, c, func(k amazons.Key) eval.Verdict {
+		switch {
+		case layerOf(k) < cut:
+			return eval.Open
+		case c.Set.Has(k):
+			return eval.Won
+		default: // of a whole certificate: a position that is needed and no entry is lost
+			return eval.Lost
+		}
+	})
+	if len(missing) > 0 {
+		err = fmt.Errorf("%w for %d positions", ErrMissing, len(missing))
 	}
 	return part, err
 }
 
-// narrowestPart returns the part for roots of one layer that cites the fewest positions without
-// having more than the given number of entries. A proof is narrow near its roots and near its leaves,
-// so parts are a few plies high or complete. cut is the layer from which on it cites.
-func narrowestPart(ctx context.Context, c Certificate, roots []Root, positions int) (best Certificate, cut int,
-	err error) {
-	c.Roots = roots
-	for at := layerOf(roots[0].State.Key(c.Board)) + 1; ; at++ {
-		part, missing, err := Prune(ctx, c, func(k amazons.Key) eval.Verdict {
-			switch {
-			case layerOf(k) < at:
-				return eval.Open
-			case c.Set.Has(k):
-				return eval.Won
-			default: // of a whole certificate: a position that is needed and no entry is lost
-				return eval.Lost
-			}
-		})
-		switch {
-		case err != nil:
-			return part, 0, err
-		case len(missing) > 0:
-			return part, 0, fmt.Errorf("%w for %d positions", ErrMissing, len(missing))
-		case best.Set != nil && part.Set.Len() > positions:
-			return best, cut, nil
-		case best.Set == nil || len(part.Cited) <= len(best.Cited):
-			best, cut = part, at
+// narrowest returns from which layer on a part for the roots of c, of one layer, cites the fewest positions without
+// having more than the given number of entries, and how many it has. A proof is narrow near its roots and near its
+// leaves, so parts are a few plies high or complete.
+func narrowest(ctx context.Context, c Certificate, positions int) (cut, entries int, err error) {
+	p := newPruner(c, nil)
+	all, fewest := 0, int64(math.MaxInt64)
+	for at := p.deepest; at < maxLayers-1; at++ {
+		if all += p.marked(at); cut > 0 && all > positions {
+			break
 		}
-		if len(part.Cited) == 0 {
-			return part, maxLayers, nil
+		before := p.lose.Load()
+		if err := p.layer(ctx, at); err != nil {
+			return 0, 0, err
+		}
+		// It cites the lost positions after the moves of this layer, and won ones that it needs anyway.
+		cited := p.lose.Load() - before + int64(p.marked(at+1))
+		if cited <= fewest {
+			cut, entries, fewest = at+1, all, cited
+		}
+		if cited == 0 {
+			return maxLayers, all, nil
 		}
 	}
+	return cut, entries, nil
 }
 
 // WriteParts splits c and writes the manifest and its parts.

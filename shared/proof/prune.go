@@ -32,6 +32,22 @@ func Prune(ctx context.Context, c Certificate, known func(amazons.Key) eval.Verd
 	if err := c.validate(); err != nil {
 		return c, nil, fmt.Errorf("prune certificate: %w", err)
 	}
+	p := newPruner(c, known)
+	pruned = Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(Set)}
+	for arrows := range p.marks {
+		// Replies to layer k are in layer k+2, so all marks of this layer are there.
+		if err := p.layer(ctx, arrows); err != nil {
+			return c, nil, fmt.Errorf("prune certificate: %w", err)
+		}
+		p.keep(arrows, &pruned.Set.layers[arrows])
+		p.marks[arrows] = nil
+	}
+	pruned.Cited = slices.SortedFunc(maps.Keys(p.cited), Citation.compare)
+	return pruned, slices.SortedFunc(maps.Keys(p.missing), amazons.Key.Compare), nil
+}
+
+// newPruner returns a pruner that has marked what the roots of c need at once. The arguments are those of Prune.
+func newPruner(c Certificate, known func(amazons.Key) eval.Verdict) *pruner {
 	set := cmp.Or(c.Set, new(Set))
 	p := &pruner{board: c.Board, leaves: c.Leaves, set: set, missing: make(map[amazons.Key]struct{}),
 		known: known, cited: make(map[Citation]struct{})}
@@ -63,17 +79,7 @@ func Prune(ctx context.Context, c Certificate, known func(amazons.Key) eval.Verd
 			p.lack(s.Key(c.Board))
 		}
 	}
-	pruned = Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(Set)}
-	for arrows := range p.marks {
-		// Replies to layer k are in layer k+2, so all marks of this layer are there.
-		if err := p.layer(ctx, arrows); err != nil {
-			return c, nil, fmt.Errorf("prune certificate: %w", err)
-		}
-		p.keep(arrows, &pruned.Set.layers[arrows])
-		p.marks[arrows] = nil
-	}
-	pruned.Cited = slices.SortedFunc(maps.Keys(p.cited), Citation.compare)
-	return pruned, slices.SortedFunc(maps.Keys(p.missing), amazons.Key.Compare), nil
+	return p
 }
 
 // maxMissing bounds the missing positions that Prune tells, each once.
@@ -88,7 +94,8 @@ type pruner struct {
 	set     *Set
 	marks   [maxLayers][]atomic.Uint64 // one bit a slot: the roots need it
 	known   func(amazons.Key) eval.Verdict
-	deepest int // arrows of the fullest root
+	deepest int          // arrows of the fullest root
+	lose    atomic.Int64 // positions that must be lost and are no leaves, the same ones more than once
 
 	mu      sync.Mutex
 	missing map[amazons.Key]struct{}
@@ -141,6 +148,7 @@ func (p *pruner) lost(s amazons.State) bool {
 	if p.known != nil && p.cites(canonical.Key(p.board), eval.Lost) {
 		return true
 	}
+	p.lose.Add(1)
 	for m := range s.AllMoves() {
 		reply, _ := s.After(m).Canonical(p.board)
 		p.won(reply)
@@ -183,13 +191,17 @@ func (p *pruner) layer(ctx context.Context, arrows int) error {
 	return ctx.Err()
 }
 
-// keep adds the marked entries of a layer to a table.
-func (p *pruner) keep(arrows int, to *table) {
-	n := 0
+// marked returns how many entries of a layer are marked.
+func (p *pruner) marked(arrows int) (n int) {
 	for i := range p.marks[arrows] {
 		n += bits.OnesCount64(p.marks[arrows][i].Load())
 	}
-	to.reserve(n)
+	return n
+}
+
+// keep adds the marked entries of a layer to a table.
+func (p *pruner) keep(arrows int, to *table) {
+	to.reserve(p.marked(arrows))
 	for i := range p.marks[arrows] {
 		for word := p.marks[arrows][i].Load(); word != 0; word &= word - 1 {
 			e := &p.set.layers[arrows].slots[64*i+bits.TrailingZeros64(word)]
