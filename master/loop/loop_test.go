@@ -1,52 +1,10 @@
 package loop
 
 import (
-	"strings"
 	"testing"
 
 	"amazonsfarm/master/tree"
-	"amazonsfarm/master/tree/graph"
-	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/eval"
 )
-
-// TestDecide: an answer says of first moves what the tree does not know of them, and nothing of those that may win too.
-func TestDecide(t *testing.T) {
-	root, err := amazons.ParsePosition("4x4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	moves, err := root.ParseMoves([]string{"B1-B2xB1", "B1-B2xA1", "C1-C2xC1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wins := &Conclusion{WinningMoves: []string{"B1-B2xA1"}}
-	for _, c := range []struct {
-		status     tree.Status
-		conclusion *Conclusion
-		want       string // of the positions after the moves; the tree knows the last one
-	}{
-		{tree.Status{}, nil, "open open won"},
-		{tree.Status{Verdict: eval.Won}, nil, "open open won"},
-		{tree.Status{Verdict: eval.Won}, wins, "open lost won"},
-		{tree.Status{Verdict: eval.Lost}, new(Conclusion), "won won won"},
-		{tree.Status{NoGivenMoveWins: true}, nil, "won won won"},
-	} {
-		v := View{Tree: c.status, Conclusion: c.conclusion}
-		for _, m := range moves {
-			v.Tree.FirstMoves = append(v.Tree.FirstMoves, graph.FirstMove{Move: m, Phi: 1, Delta: 1})
-		}
-		v.Tree.FirstMoves[2].Verdict = eval.Won
-		v.decide()
-		var got []string
-		for _, f := range v.Tree.FirstMoves {
-			got = append(got, f.Verdict.String())
-		}
-		if text := strings.Join(got, " "); text != c.want {
-			t.Errorf("%+v: %s, want %s", c, text, c.want)
-		}
-	}
-}
 
 // TestTickTurn: a tick waits for what was there before it, and for nothing else.
 func TestTickTurn(t *testing.T) {

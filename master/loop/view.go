@@ -3,14 +3,11 @@ package loop
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/recent"
 	"amazonsfarm/master/tree"
-	"amazonsfarm/master/tree/graph"
-	"amazonsfarm/shared/eval"
 )
 
 // View is what is known of a campaign at one moment.
@@ -69,30 +66,13 @@ func (l *Loop) views() (all []View) {
 			Seconds: l.since(l.started), StoreFile: l.cfg.StoreFile,
 			Connected: connected, Quarantined: quarantined, Certs: certificates, CertBytes: bytes,
 		}
-		v.decide()
+		if v.Conclusion != nil {
+			v.Tree.Decide(v.Conclusion.WinningMoves)
+		}
 		l.explain(c, &v)
 		all = append(all, v)
 	}
 	return all
-}
-
-// decide gives the first moves the outcomes that follow from the answer, where the tree has none: one lease may settle
-// the root without them.
-func (v *View) decide() {
-	for i := range v.Tree.FirstMoves {
-		f := &v.Tree.FirstMoves[i]
-		switch {
-		case f.Verdict != eval.Open:
-			continue
-		case v.Tree.Verdict == eval.Lost || v.Tree.NoGivenMoveWins:
-			f.Verdict = eval.Won
-		case v.Conclusion != nil && slices.Contains(v.Conclusion.WinningMoves, f.Move.String()):
-			f.Verdict = eval.Lost
-		default:
-			continue
-		}
-		f.Phi, f.Delta = graph.NumbersOf(f.Verdict)
-	}
 }
 
 // explain finds the state of a campaign that is not over, and why it is so.

@@ -1,6 +1,8 @@
 package tree
 
 import (
+	"slices"
+
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -123,4 +125,23 @@ func (t *Tree) Status() Status {
 		s.Workers = append(s.Workers, ws)
 	}
 	return s
+}
+
+// Decide gives the first moves the outcomes that follow from the answer where the tree has none, since one lease may
+// settle the root without them. winning are moves that are known to win.
+func (s *Status) Decide(winning []string) {
+	for i := range s.FirstMoves {
+		f := &s.FirstMoves[i]
+		switch {
+		case f.Verdict != eval.Open:
+			continue
+		case s.Verdict == eval.Lost || s.NoGivenMoveWins:
+			f.Verdict = eval.Won
+		case slices.Contains(winning, f.Move.String()):
+			f.Verdict = eval.Lost
+		default:
+			continue
+		}
+		f.Phi, f.Delta = graph.NumbersOf(f.Verdict)
+	}
 }

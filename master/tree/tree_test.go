@@ -335,3 +335,39 @@ func TestSplittingSlowsDown(t *testing.T) {
 		t.Errorf("with huge settings a leaf is split after %d and %d nodes", tr.earlySplit(80), tr.splitAfter(80))
 	}
 }
+
+// TestDecide: an answer says of first moves what the tree does not know of them, and nothing of those that may win too.
+func TestDecide(t *testing.T) {
+	root, err := amazons.ParsePosition("4x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves, err := root.ParseMoves([]string{"B1-B2xB1", "B1-B2xA1", "C1-C2xC1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		status  Status
+		winning []string
+		want    string // of the positions after the moves; the tree knows the last one
+	}{
+		{Status{}, nil, "open open won"},
+		{Status{Verdict: eval.Won}, nil, "open open won"},
+		{Status{Verdict: eval.Won}, []string{"B1-B2xA1"}, "open lost won"},
+		{Status{Verdict: eval.Lost}, nil, "won won won"},
+		{Status{NoGivenMoveWins: true}, nil, "won won won"},
+	} {
+		for _, m := range moves {
+			c.status.FirstMoves = append(c.status.FirstMoves, graph.FirstMove{Move: m, Phi: 1, Delta: 1})
+		}
+		c.status.FirstMoves[2].Verdict = eval.Won
+		c.status.Decide(c.winning)
+		var got []string
+		for _, f := range c.status.FirstMoves {
+			got = append(got, f.Verdict.String())
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%+v: %s, want %s", c, text, c.want)
+		}
+	}
+}
