@@ -396,7 +396,15 @@ func (c *campaign) pack(ctx context.Context, name string, p *proofParts,
 		}
 		in.Parts = append(in.Parts, assemble.Part{ID: part.ID, Data: r, Size: size})
 	}
-	return assemble.Write(ctx, name, in)
+	set, err := assemble.Write(ctx, name, in)
+	if err != nil && !errors.Is(err, assemble.ErrMissing) && ctx.Err() == nil {
+		for _, part := range p.parts { // the disk may have changed one since it was read whole
+			if damaged := c.farm.store.Reread(part.ID); damaged != nil {
+				return nil, damaged
+			}
+		}
+	}
+	return set, err
 }
 
 // unchanged reports whether a certificate's file is there with the bytes that were checked. Of a proof in parts it

@@ -669,6 +669,55 @@ func TestDamagedPart(t *testing.T) {
 	}
 }
 
+// TestPartsThatChange has parts of an answer damaged on the disk after the store has read them, under the same size.
+// Their maker is not to blame, and the error names the part, so that the farm proves again what it proves.
+func TestPartsThatChange(t *testing.T) {
+	o, f, parts := inParts(t)
+	defer f.Close()
+	c := f.campaigns[0]
+	const header, last = 60, -1 // where a byte changes
+	for _, part := range parts.parts[:2] {
+		for _, use := range []struct {
+			what string
+			at   int
+			do   func() error
+		}{
+			{"recheck", header, func() error { return c.recheck(t.Context(), part.ID) }},
+			{"recheck", last, func() error { return c.recheck(t.Context(), part.ID) }},
+			{"gather", header, func() error {
+				_, err := c.gather(t.Context(), parts.roots, nil)
+				return lost(err)
+			}},
+			{"pack", last, func() error {
+				_, err := c.pack(t.Context(), filepath.Join(t.TempDir(), "p"), parts, nil)
+				return lost(err)
+			}},
+		} {
+			file := filepath.Join(store.EvidenceFolder(o.StoreFile), part.ID.Name()[:2], part.ID.Name())
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := f.store.OpenCertificate(part.ID); err != nil {
+				t.Fatal(err)
+			}
+			changed := slices.Clone(data)
+			changed[(len(data)+use.at)%len(data)] ^= 1
+			if err := os.WriteFile(file, changed, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			err = use.do()
+			if wrong := (*checks.FalsePartsError)(nil); !errors.Is(err, loop.ErrLost) || errors.Is(err, loop.ErrFalse) ||
+				!errors.As(err, &wrong) || !slices.Equal(wrong.IDs, []proof.ID{part.ID}) {
+				t.Errorf("%s, part %v with byte %d changed: %v", use.what, part.ID, use.at, err)
+			}
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // inParts solves 4x5, which the second player wins, with many leases. It returns the store, opened again and without
 // its certificate, and the parts that prove the answer; the part of the root is the first.
 func inParts(t *testing.T) (Options, *Farm, *proofParts) {

@@ -115,7 +115,11 @@ func (s *Store) Outline(id proof.ID) (proof.Info, []proof.Citation, error) {
 	if err != nil {
 		return proof.Info{}, nil, err
 	}
-	return proof.ReadCited(r, size)
+	info, cited, err := proof.ReadCited(r, size)
+	if err != nil { // the disk may have changed it since it was read whole
+		err = cmp.Or(s.Reread(id), fmt.Errorf("certificate %x: %w", id[:], err))
+	}
+	return info, cited, err
 }
 
 // KeptOutline returns the outline in the record of a part for the facts of a campaign, and the name of its checker. It
@@ -398,6 +402,14 @@ func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 		return nil, 0, fmt.Errorf("certificate %x: %w", id, err)
 	}
 	return partReader{s, id, int64(c.Size)}, int64(c.Size), nil
+}
+
+// Reread reads a certificate whole once more. OpenCertificate does so only once, and a disk may change bytes later
+// under the same size: then they are no longer what its maker has sent. Errors: those of OpenCertificate.
+func (s *Store) Reread(id [32]byte) error {
+	s.cache.Forget(id)
+	_, _, err := s.OpenCertificate(id)
+	return err
 }
 
 // partReader reads a part through the cache.
