@@ -692,6 +692,10 @@ func TestPartsThatChange(t *testing.T) {
 				_, err := c.pack(t.Context(), filepath.Join(t.TempDir(), "p"), parts, nil)
 				return lost(err)
 			}},
+			{"publish", last, func() error {
+				_, err := c.publish(filepath.Join(t.TempDir(), "p.proof"), parts, false)
+				return lost(err)
+			}},
 		} {
 			file := filepath.Join(store.EvidenceFolder(o.StoreFile), part.ID.Name()[:2], part.ID.Name())
 			data, err := os.ReadFile(file)

@@ -366,7 +366,10 @@ func (c *campaign) publish(name string, p *proofParts, whole bool) (store.Certif
 // name stays as it is.
 // A link costs no room, where the evidence and the proof lie on one disk. The copy is for two disks.
 func (c *campaign) linkPart(id proof.ID, name string) error {
-	r, size, err := c.farm.store.OpenCertificate(id) // reads all of it, so that no damaged part is published
+	if err := c.farm.store.Reread(id); err != nil { // no damaged part is published
+		return err
+	}
+	r, size, err := c.farm.store.OpenCertificate(id)
 	if err != nil {
 		return err
 	}
