@@ -34,7 +34,7 @@ func pages(t *testing.T) map[string]string {
 }
 
 // TestEveryAlertHasAnEntry wants a section of the runbook for each alert, a link to it in the
-// alert, and no section for an alert that is not there.
+// alert, and no section and no name in a page for an alert that is not there.
 func TestEveryAlertHasAnEntry(t *testing.T) {
 	_, alerts := rules(t)
 	sections := regexp.MustCompile(`(?m)^## (Amazons\w+)\n\n\S`).FindAllStringSubmatch(pages(t)["docs/RUNBOOK.md"], -1)
@@ -53,6 +53,13 @@ func TestEveryAlertHasAnEntry(t *testing.T) {
 	for _, e := range entries {
 		if !slices.ContainsFunc(alerts, func(a rule) bool { return a.Alert == e }) {
 			t.Errorf("the runbook has an entry for %s, which is no alert", e)
+		}
+	}
+	for file, text := range pages(t) {
+		for _, name := range regexp.MustCompile(`\bAmazons[A-Z]\w+`).FindAllString(text, -1) {
+			if !slices.Contains(entries, name) {
+				t.Errorf("%s names %s, which is no alert", file, name)
+			}
 		}
 	}
 }
