@@ -26,6 +26,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/reference"
@@ -718,6 +719,20 @@ func TestPartsThatChange(t *testing.T) {
 			if err := os.WriteFile(file, data, 0o644); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+	// A damaged part of an earlier draft does not stay in the next one.
+	draft := filepath.Join(t.TempDir(), "p.proof")
+	link := filepath.Join(proof.PartsFolder(draft), parts.parts[0].ID.Name())
+	for range 2 {
+		if _, err := c.publish(draft, parts, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, sum, err := disk.SHA256(link); err != nil || sum != parts.parts[0].ID.Name() {
+			t.Errorf("a published part: %v, %v", sum, err)
+		}
+		if err := errors.Join(os.Remove(link), os.WriteFile(link, []byte("damaged"), 0o644)); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -362,8 +362,8 @@ func (c *campaign) publish(name string, p *proofParts, whole bool) (store.Certif
 	return file, nil
 }
 
-// linkPart gives the file of a part another name on the same disk, or copies it there. A file of that
-// name stays as it is.
+// linkPart gives the file of a part another name on the same disk, or copies it there. A file of that name goes: it
+// may be of an earlier draft, and damaged.
 // A link costs no room, where the evidence and the proof lie on one disk. The copy is for two disks.
 func (c *campaign) linkPart(id proof.ID, name string) error {
 	if err := c.farm.store.Reread(id); err != nil { // no damaged part is published
@@ -374,7 +374,10 @@ func (c *campaign) linkPart(id proof.ID, name string) error {
 		return err
 	}
 	file := filepath.Join(c.farm.store.Place(), id.Name()[:2], id.Name())
-	if err := os.Link(file, name); err == nil || errors.Is(err, fs.ErrExist) {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace a part of an earlier draft: %w", err)
+	}
+	if os.Link(file, name) == nil {
 		return nil
 	}
 	return disk.Replace(name, 0o644, func(f *os.File) error {
