@@ -326,6 +326,29 @@ func TestAddedWhileTakenBack(t *testing.T) {
 	})
 }
 
+// refutes has the master check a part that does not hold, and waits until it is gone.
+func (b *bench) refutes(s *memory, id proof.ID) {
+	b.t.Helper()
+	if err := b.loop.Check(b.t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
+		b.t.Fatal(err)
+	}
+	for s.HasCertificate(1, id) {
+		time.Sleep(time.Second)
+	}
+}
+
+// wantQuarantined names the parties that are to be in quarantine, in order.
+func (b *bench) wantQuarantined(want ...string) {
+	b.t.Helper()
+	var names []string
+	for _, q := range b.quarantines() {
+		names = append(names, q.Party.Name)
+	}
+	if slices.Sort(names); !slices.Equal(names, want) {
+		b.t.Errorf("in quarantine are %q, want %q", names, want)
+	}
+}
+
 // TestUnderWay has parts arrive after a claim was taken back that they cite. Their makers could not know, for a day:
 // so long they may have been away. Who cites what was never proved has no excuse.
 func TestUnderWay(t *testing.T) {
@@ -370,21 +393,9 @@ func TestUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(c.lies)
-			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
-				t.Fatal(err)
-			}
-			for s.HasCertificate(1, id) {
-				time.Sleep(time.Second)
-			}
+			b.refutes(s, id)
 		}
-		var names []string
-		for _, q := range b.quarantines() {
-			names = append(names, q.Party.Name)
-		}
-		slices.Sort(names)
-		if want := []string{"liar", "never proved", "two days later"}; !slices.Equal(names, want) {
-			t.Errorf("in quarantine are %q, want %q", names, want)
-		}
+		b.wantQuarantined("liar", "never proved", "two days later")
 	})
 }
 
@@ -425,21 +436,9 @@ func TestBroughtAfterARestart(t *testing.T) {
 			if _, err := w.upload(data); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
-				t.Fatal(err)
-			}
-			for s.HasCertificate(1, id) {
-				time.Sleep(time.Second)
-			}
+			b.refutes(s, id)
 		}
-		var names []string
-		for _, q := range b.quarantines() {
-			names = append(names, q.Party.Name)
-		}
-		slices.Sort(names)
-		if want := []string{"late", "leased", "new"}; !slices.Equal(names, want) {
-			t.Errorf("in quarantine are %q, want %q", names, want)
-		}
+		b.wantQuarantined("late", "leased", "new")
 	})
 }
 
