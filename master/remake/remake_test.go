@@ -190,6 +190,41 @@ func TestClaimWithoutPart(t *testing.T) {
 	}
 }
 
+// TestOneNameForTwoParts: a manifest that gives two parts one SHA-256 is refused. The notes about the first part, which
+// holds, would otherwise stand in for the second one, which claims that the wrong side wins.
+func TestOneNameForTwoParts(t *testing.T) {
+	name := manifest(t, func(m *proof.Manifest) {
+		m.Roots[0].Claim = m.Roots[0].Claim.Other()
+		wrong := slices.IndexFunc(m.Parts, func(p proof.Part) bool { return proof.Arrows(p.Roots[0].Key) == 0 })
+		m.Parts[0], m.Parts[wrong] = m.Parts[wrong], m.Parts[0]
+		m.Parts[0].Roots[0].Claim = m.Roots[0].Claim
+		for i := range m.Parts {
+			m.Parts[i].ID = proof.ID{byte(len(m.Parts) - i)} // the false one is the last
+		}
+	})
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := proof.ReadManifest(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 64 + 24*len(m.Roots) + 64*(len(m.Parts)-1)
+	copy(data[last:][:32], data[last-64:])
+	proof.Seal(data)
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := small
+	o.Notes = filepath.Join(t.TempDir(), "notes")
+	for range 2 { // the first run ends at the false part, and the second one finds it noted
+		if r, err := Run(t.Context(), name, o, func(Part) {}); err == nil || len(r.Proved) > 0 {
+			t.Errorf("%q is proved, %v", r.Proved, err)
+		}
+	}
+}
+
 // TestNotesOfAnother: what is no note about the manifest is refused, and stays as it is.
 func TestNotesOfAnother(t *testing.T) {
 	name := manifest(t, func(*proof.Manifest) {})

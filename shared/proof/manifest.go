@@ -173,16 +173,10 @@ func (m *Manifest) encode() ([]byte, error) {
 
 // Seal writes the hash of a certificate or a manifest, which covers all its other bytes, into its place.
 func Seal(data []byte) {
-	sum := sumOf(data)
-	copy(data[16:], sum[:])
-}
-
-// sumOf is the hash of all of a certificate or a manifest but the hash.
-func sumOf(data []byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(data[:16])
 	h.Write(data[preamble:])
-	return [sha256.Size]byte(h.Sum(nil))
+	h.Sum(data[16:16:preamble])
 }
 
 // ReadManifest reads the named manifest. It believes what the checker looks at. Errors are those of
@@ -195,9 +189,9 @@ func ReadManifest(name string) (Manifest, error) {
 	return m, nil
 }
 
-// readManifest reads all of the file into memory, if it begins like a manifest: 64 bytes a part and 24 a
-// root, so a proof of a terabyte has a manifest of some hundred megabytes at most. Of a longer file it reads what the
-// manifest says to have. Sizes are compared with what was read before anything is allocated by them.
+// readManifest keeps 64 bytes a part and 24 a root in memory, so a proof of a terabyte has a manifest of some hundred
+// megabytes at most. It reads the file twice. Nothing is kept before its length and its hash are right, and what is
+// kept is in order: so a small file that seems to be huge, as one with holes does, takes no memory.
 func readManifest(name string) (m Manifest, err error) {
 	f, err := disk.Open(name)
 	if errors.Is(err, disk.ErrIrregular) {
@@ -215,52 +209,92 @@ func readManifest(name string) (m Manifest, err error) {
 	case string(first) != manifestMagic:
 		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
 	}
-	le, size := binary.LittleEndian, uint64(0)
-	if h, _ := in.Peek(manifestFixed); len(h) == manifestFixed {
-		size = manifestFixed + rootBytes*uint64(le.Uint32(h[12:])) + recordBytes*uint64(le.Uint32(h[preamble+4:])) +
-			provedBytes*(le.Uint64(h[preamble+8:])&(1<<40-1))
+	h := make([]byte, manifestFixed)
+	if _, err := io.ReadFull(in, h); errors.Is(err, io.ErrUnexpectedEOF) {
+		return m, ErrTruncated
+	} else if err != nil {
+		return m, err
 	}
+	le := binary.LittleEndian
+	if v := le.Uint32(h[8:]); v != ManifestFormat {
+		return m, fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, v, ManifestFormat)
+	}
+	claims, parts, roots := le.Uint32(h[12:]), le.Uint32(h[preamble+4:]), le.Uint64(h[preamble+8:])
+	size := rootBytes*int64(claims) + recordBytes*int64(parts) + provedBytes*int64(roots&(1<<40-1))
 	// Of a file that goes on behind that size, one byte is enough to see it.
-	data, err := io.ReadAll(io.LimitReader(in, int64(size)+1))
+	sum := sha256.New()
+	sum.Write(h[:16])
+	sum.Write(h[preamble:])
+	n, err := io.Copy(sum, io.LimitReader(in, size+1))
 	if err != nil {
 		return m, err
 	}
-	switch {
-	case len(data) < manifestFixed:
-		return m, ErrTruncated
-	case le.Uint32(data[8:]) != ManifestFormat:
-		return m, fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, le.Uint32(data[8:]),
-			ManifestFormat)
-	case sumOf(data) != [sha256.Size]byte(data[16:]):
+	if [sha256.Size]byte(sum.Sum(nil)) != [sha256.Size]byte(h[16:]) {
 		return m, ErrChecksum
 	}
-	h := data[preamble:]
-	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
-		return m, corrupt("unknown flags %#x %#x", h[2], h[3])
+	board, flags := amazons.Board{Width: h[preamble], Height: h[preamble+1]}, h[preamble+2]
+	if flags > 3 || flags == 2 || h[preamble+3] != 0 {
+		return m, corrupt("unknown flags %#x %#x", flags, h[preamble+3])
 	}
-	m.Board, m.Leaves = amazons.Board{Width: h[0], Height: h[1]}, leavesOf[h[2]]
-	claims, parts, roots := uint64(le.Uint32(data[12:])), uint64(le.Uint32(h[4:])), le.Uint64(h[8:])
-	h = data[manifestFixed:]
-	n := rootBytes*claims + recordBytes*parts
-	if !m.Board.Valid() || claims < 1 || parts < 1 || roots>>40 > 0 || n+provedBytes*roots != uint64(len(h)) {
-		return m, corrupt("%d bytes cannot be %d claims, %d parts and %d roots", len(data), claims, parts, roots)
+	if !board.Valid() || claims < 1 || claims > maxClaims || parts < 1 || roots>>40 > 0 || n != size {
+		return m, corrupt("%d bytes cannot be %d claims, %d parts and %d roots", manifestFixed+n, claims, parts, roots)
 	}
-	if m.Roots, err = parseRoots(m.Board, h[:rootBytes*claims]); err != nil {
+	m.Board, m.Leaves = board, leavesOf[flags]
+	if _, err := f.Seek(manifestFixed, io.SeekStart); err != nil {
 		return m, err
 	}
-	for r := range slices.Chunk(h[rootBytes*claims:][:recordBytes*parts], recordBytes) {
-		m.Parts = append(m.Parts, Part{ID: ID(r[:32]), Bytes: int64(le.Uint64(r[32:])),
-			Positions: int64(le.Uint64(r[40:])), Citations: int64(le.Uint64(r[48:]))})
+	in.Reset(f)
+	if err = m.lists(in, claims, parts, roots); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = ErrTruncated // it was changed meanwhile
 	}
-	for r := range slices.Chunk(h[n:], provedBytes) {
-		part, claim := le.Uint32(r[16:]), eval.Verdict(r[20])
-		if uint64(part) >= parts || claim != eval.Won && claim != eval.Lost {
-			return m, corrupt("a root of part %d with the claim %d", part, claim)
+	return m, err
+}
+
+// lists reads the claims, the parts and their roots. Each part is listed once, as are its roots, and as many as its
+// record says: whoever goes through the parts then meets every root.
+func (m *Manifest) lists(in io.Reader, claims, parts uint32, roots uint64) (err error) {
+	le, h := binary.LittleEndian, make([]byte, rootBytes*claims)
+	if _, err := io.ReadFull(in, h); err != nil {
+		return err
+	}
+	if m.Roots, err = parseRoots(m.Board, h); err != nil {
+		return err
+	}
+	var listed []uint64 // roots of each part
+	h = make([]byte, recordBytes)
+	for i := range int(parts) {
+		if _, err := io.ReadFull(in, h); err != nil {
+			return err
 		}
-		p := &m.Parts[part]
-		p.Roots = append(p.Roots, Citation{amazons.Key{A: le.Uint64(r), B: le.Uint64(r[8:])}, claim})
+		p := Part{ID: ID(h), Bytes: int64(le.Uint64(h[32:])), Positions: int64(le.Uint64(h[40:])),
+			Citations: int64(le.Uint64(h[48:]))}
+		if i > 0 && bytes.Compare(m.Parts[i-1].ID[:], p.ID[:]) >= 0 {
+			return corrupt("part %s does not follow the part before it by its SHA-256", p.ID.Name())
+		}
+		m.Parts, listed = append(m.Parts, p), append(listed, le.Uint64(h[56:]))
 	}
-	return m, nil
+	h = h[:provedBytes]
+	var before Citation
+	for i, last := uint64(0), uint32(0); i < roots; i++ {
+		if _, err := io.ReadFull(in, h); err != nil {
+			return err
+		}
+		part, q := le.Uint32(h[16:]), Citation{amazons.Key{A: le.Uint64(h), B: le.Uint64(h[8:])}, eval.Verdict(h[20])}
+		if part >= parts || q.Claim != eval.Won && q.Claim != eval.Lost {
+			return corrupt("a root of part %d with the claim %d", part, q.Claim)
+		}
+		if i > 0 && cmp.Or(before.compare(q), cmp.Compare(last, part)) >= 0 {
+			return corrupt("root %d does not follow the root before it", i)
+		}
+		m.Parts[part].Roots = append(m.Parts[part].Roots, q)
+		before, last = q, part
+	}
+	for i, p := range m.Parts {
+		if n := uint64(len(p.Roots)); n == 0 || n != listed[i] {
+			return corrupt("part %s has %d roots in the list, its record says %d", p.ID.Name(), n, listed[i])
+		}
+	}
+	return nil
 }
 
 // readPart reads a part of a proof. Errors: ErrNotWhole if it is not there, ErrCorrupt if it is not as listed,

@@ -160,23 +160,76 @@ func TestManifestFile(t *testing.T) {
 	}
 }
 
-// TestHugeManifest: of a file that begins as a manifest and goes on behind its end, the rest is not read.
+// TestManifestLists: a manifest whose lists are not as FORMAT.md says is refused, though its hash is right. With one
+// SHA-256 for two parts, what is noted of one of them would count for the other.
+func TestManifestLists(t *testing.T) {
+	c, _ := sample(t)
+	name := filepath.Join(t.TempDir(), "game.proof")
+	m, err := proof.WriteParts(t.Context(), name, c, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := 64 + 24*len(m.Roots)
+	roots := parts + 64*len(m.Parts)
+	for what, change := range map[string]func(b []byte){
+		"a part twice":            func(b []byte) { copy(b[parts+64:][:32], b[parts:]) },
+		"a root twice":            func(b []byte) { copy(b[roots+24:][:24], b[roots:]) },
+		"a part with a root less": func(b []byte) { b[parts+56]++ },
+		"a root of no part":       func(b []byte) { b[roots+18] = 0xff },
+	} {
+		bad := bytes.Clone(whole)
+		change(bad)
+		if err := os.WriteFile(name, rehash(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proof.ReadManifest(name); !errors.Is(err, proof.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestHugeManifest: of a file that begins as a manifest and goes on behind its end, the rest is not read. One that is
+// all holes behind its beginning takes no memory, whether its hash is right or not.
 func TestHugeManifest(t *testing.T) {
 	whole, _ := sample(t)
 	name := filepath.Join(t.TempDir(), "game.proof")
+	read := func(what string, size int64, kind error) {
+		t.Helper()
+		if err := os.Truncate(name, size); err != nil { // the rest is a hole
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := proof.ReadManifest(name)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, kind) || took > 1<<26 {
+			t.Errorf("%s takes %d bytes of memory, %v", what, took, err)
+		}
+	}
 	if _, err := proof.WriteParts(t.Context(), name, whole, 300); err != nil {
 		t.Fatal(err)
 	}
-	const size = 1 << 30
-	if err := os.Truncate(name, size); err != nil { // the rest is a hole
-		t.Fatal(err)
-	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := proof.ReadManifest(name)
-	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, proof.ErrChecksum) || took > size/8 {
-		t.Errorf("it takes %d bytes of memory, %v", took, err)
+	read("a file that goes on", 1<<30, proof.ErrChecksum)
+
+	const parts = 1 << 22
+	data := make([]byte, 64+24+64*parts+24*parts)
+	copy(data, "AMZLIST\n")
+	data[8], data[12], data[48], data[49], data[50] = 1, 1, 4, 4, 3
+	data[54], data[58] = parts>>16, parts>>16 // parts and roots
+	data[64+17] = byte(eval.Won)
+	for what, kind := range map[string]error{"a file of holes": proof.ErrCorrupt, "another": proof.ErrChecksum} {
+		head := rehash(data)[:64+24]
+		if kind == proof.ErrChecksum {
+			head[20]++
+		}
+		if err := os.WriteFile(name, head, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read(what, int64(len(data)), kind)
 	}
 }
 
