@@ -176,7 +176,11 @@ func TestExport(t *testing.T) {
 		site.Certificate = &part
 		break
 	}
-	if _, err := Export(t.Context(), t.TempDir(), site); err == nil {
+	folder = t.TempDir()
+	if _, err := Export(t.Context(), folder, site); err == nil {
 		t.Error("a site of a false certificate was made")
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
 	}
 }

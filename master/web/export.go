@@ -94,8 +94,8 @@ func Export(ctx context.Context, folder string, site Site) (Exported, error) {
 		return Exported{}, err
 	}
 	report, err := checker.CheckFile(ctx, file, checker.Options{})
-	if err != nil {
-		return Exported{}, err
+	if err != nil { // nobody shall find it in a site, and the folder is as good as before
+		return Exported{}, errors.Join(err, os.Remove(file), os.Remove(filepath.Join(folder, "api")))
 	}
 	about := exported(site, report)
 	carried := site.Certificate
