@@ -141,6 +141,29 @@ func TestImportBelievesNothing(t *testing.T) {
 	}
 }
 
+// TestImportRefuses: tree positions that no tree has make a damaged archive, and nothing of a store is left.
+func TestImportRefuses(t *testing.T) {
+	one := string(numbers.Append(nil, []numbers.Child{{Phi: 1, Delta: 1}}))
+	for what, change := range map[string]func(n *tree.NodeRecord){
+		"a position that follows none":   func(n *tree.NodeRecord) { n.Key = amazons.Key{A: 7, B: 7 << 10} },
+		"numbers of too few children":    func(n *tree.NodeRecord) { n.Children = one },
+		"numbers of a solved position":   func(n *tree.NodeRecord) { n.Phi = 0 },
+		"children of an unexpanded one":  func(n *tree.NodeRecord) { n.Expanded = false },
+		"an expansion without a number":  func(n *tree.NodeRecord) { n.Expansion = 0 },
+		"children that are not a record": func(n *tree.NodeRecord) { n.Children = "x" },
+	} {
+		a, _, _ := small(t)
+		change(&a.Tree[0])
+		dir := t.TempDir()
+		if r, err := Import(t.Context(), written(t, a), filepath.Join(dir, "new.db"), ""); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: %v, %v", what, r, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%s: it leaves %v, %v", what, left, err)
+		}
+	}
+}
+
 // until is a context that ends once a file is there.
 type until struct {
 	context.Context

@@ -65,8 +65,9 @@ const batch = 10_000
 // Import makes a store from an archive and a folder of parts, "" for none. The parts may lie in the
 // folder or in folders of it, under any names. A part is taken if it belongs to the board and all that
 // it cites is proved by other parts that are taken. None counts for an answer before it was checked,
-// as any part of the store. Errors: those of Read and of the store, ctx's; disk.ErrExists where the store is
-// there, or parts lie where its parts would; nothing of the new store is then left.
+// as any part of the store. Errors: those of Read, ErrForeign too for records
+// that no tree has; those of the store, ctx's; disk.ErrExists where the store is there, or parts lie where its parts
+// would; nothing of the new store is then left.
 func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err error) {
 	a, err := Read(ctx, file)
 	if err != nil {
@@ -150,11 +151,33 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		if err := s.Commit([]tree.Persist{{Campaign: 1, Nodes: list}}, nil); err != nil {
+		if err := s.Commit([]tree.Persist{{Campaign: 1, Nodes: list}}, nil); errors.Is(err, store.ErrInvalid) {
+			return r, fmt.Errorf("read archive %s: %w: %w", file, ErrForeign, err) // no tree has such a record
+		} else if err != nil {
 			return r, err
 		}
 	}
-	return r, s.Commit([]tree.Persist{{Campaign: 1, Spent: a.Nodes}}, nil)
+	if err := s.Commit([]tree.Persist{{Campaign: 1, Spent: a.Nodes}}, nil); err != nil {
+		return r, err
+	}
+	if err := grows(s, root, a.Campaign.FirstMoves); err != nil {
+		return r, fmt.Errorf("read archive %s: %w: %w", file, ErrForeign, err)
+	}
+	return r, nil
+}
+
+// grows makes the tree of a new store once, as whoever goes on with the campaign does. Each record may be good and yet
+// no tree have them all: then nobody could open the campaign.
+func grows(s *store.Store, root amazons.Position, firstMoves []string) error {
+	moves, err := root.ParseMoves(firstMoves)
+	if err != nil {
+		return err
+	}
+	snap, err := s.Snapshot(1)
+	if err == nil {
+		_, err = tree.New(tree.Config{Root: root, FirstMoves: moves}, snap)
+	}
+	return err
 }
 
 // give gives a new store and the folder of its parts their names. The parts come first: a store without them could be
