@@ -300,11 +300,16 @@ func (m *Manifest) lists(in io.Reader, claims, parts uint32, roots uint64) (err 
 // readPart reads a part of a proof. Errors: ErrNotWhole if it is not there, ErrCorrupt if it is not as listed,
 // otherwise those of ReadFile.
 func (m Manifest) readPart(manifest string, p Part) (Certificate, error) {
-	c, err := ReadFile(filepath.Join(PartsFolder(manifest), p.ID.Name()))
+	file := filepath.Join(PartsFolder(manifest), p.ID.Name())
+	c, err := ReadFile(file)
+	var sum string
+	if err == nil {
+		_, sum, err = disk.SHA256(file)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		err = fmt.Errorf("%w: %w; \"master evidence fetch\" copies parts", ErrNotWhole, err)
-	case err == nil && (int64(c.Set.Len()) > p.Positions || c.Board != m.Board):
+	case err == nil && (sum != p.ID.Name() || int64(c.Set.Len()) > p.Positions || c.Board != m.Board):
 		err = fmt.Errorf("%s: %w: part %s is not as listed", manifest, ErrCorrupt, p.ID.Name())
 	}
 	return c, err

@@ -3,6 +3,7 @@ package proof_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -157,6 +158,32 @@ func TestManifestFile(t *testing.T) {
 		if err := proof.WriteManifest(name, bad); !errors.Is(err, proof.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestSwappedParts: a part under the name of another one is not read as that. Each is a good certificate, so nothing
+// but the SHA-256 of its file tells.
+func TestSwappedParts(t *testing.T) {
+	c, _ := sample(t)
+	name := filepath.Join(t.TempDir(), "game.proof")
+	m, err := proof.WriteParts(t.Context(), name, c, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(m.Parts, func(p, q proof.Part) int { return int(p.Positions - q.Positions) })
+	small, large := m.Parts[0], m.Parts[len(m.Parts)-1]
+	data, err := os.ReadFile(filepath.Join(proof.PartsFolder(name), small.ID.Name()))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(proof.PartsFolder(name), large.ID.Name()), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := proof.Pack(t.Context(), name, 1<<20); !errors.Is(err, proof.ErrCorrupt) {
+		t.Errorf("pack: %v", err)
+	}
+	if err := proof.WritePlain(t.Context(), io.Discard, name); !errors.Is(err, proof.ErrCorrupt) {
+		t.Errorf("plain lines: %v", err)
 	}
 }
 
