@@ -2,11 +2,14 @@ package campaign
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -30,6 +33,7 @@ type campaign struct {
 	ended      bool          // by an operator; guarded by Farm.mu
 
 	began time.Time // when the program started, or the campaign was added
+	found uint64    // with workers of this process: number of the last part that was there when it began
 
 	// The findings of the conclusion; read after Loop.Run has returned.
 	settled    *tree.Settled
@@ -96,6 +100,15 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 	} else if ok {
 		c.known = &r
 	}
+	if f.options.Embedded {
+		parts, err := f.store.Parts(about.Number)
+		if err != nil {
+			return nil, err
+		}
+		if len(parts) > 0 {
+			c.found = parts[len(parts)-1].Number
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.campaigns = append(f.campaigns, c)
@@ -129,18 +142,40 @@ func (c *campaign) describe() loop.Campaign {
 	out := loop.Campaign{Settings: settingsOf(c.about), About: loop.About{
 		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves,
 		RulesOnly: c.about.RulesOnly, Pool: c.about.Pool, ReadRoots: c.readRoots, ReadOutline: c.readOutline,
-		Conclude: c.concludeOrWait, Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
+		Conclude: c.concludeOrWait, Recheck: c.recheck, Suspects: c.suspects, Resting: c.resting,
+		Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}}
-	// Parts of workers in this process are not checked one by one. Without Recheck and Suspects the loop takes
-	// no part back but lost ones: a false one stops the campaign, since it is a fault of this program.
-	out.Resting = c.resting
-	if !c.farm.options.Embedded {
-		out.Recheck, out.Suspects = c.recheck, c.suspects
-		if c.farm.options.Tree.CheckFirst > 0 {
-			out.Try = c.try
+	// Parts of workers in this process are not checked one by one: a false one stops the campaign. A store that was
+	// made of an archive, or that a serving master has filled, has parts of others.
+	if out.Embedded = c.farm.options.Embedded; out.Embedded {
+		out.Recheck = func(ctx context.Context, id proof.ID) error { return c.owned(c.recheck(ctx, id), id) }
+		out.Conclude = func(ctx context.Context, e loop.Evidence, report func(state, why string, p loop.Phase)) (
+			loop.Conclusion, error) {
+			conclusion, err := c.concludeOrWait(ctx, e, report)
+			if wrong, ok := errors.AsType[*checks.FalsePartsError](err); ok {
+				err = c.owned(err, wrong.IDs...)
+			}
+			return conclusion, err
 		}
+	} else if c.farm.options.Tree.CheckFirst > 0 {
+		out.Try = c.try
 	}
 	return out
+}
+
+// owned adds loop.ErrOwn to an error about false parts if one of them has come since this process began. Lost parts are
+// nobody's fault.
+func (c *campaign) owned(err error, ids ...proof.ID) error {
+	if err == nil || errors.Is(err, loop.ErrLost) {
+		return err
+	}
+	list, listErr := c.farm.store.Parts(c.about.Number)
+	if listErr == nil && !slices.ContainsFunc(list, func(p store.PartRecord) bool {
+		return p.Number > c.found && slices.Contains(ids, p.ID)
+	}) {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w: %w", loop.ErrOwn, err), listErr)
 }
 
 func settingsOf(c store.Campaign) loop.Settings {

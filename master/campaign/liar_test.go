@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -146,6 +148,37 @@ func (l *liar) lie(ctx context.Context, c proof.Certificate) error {
 	for {
 		if m, err := work.Recv(); err != nil || m.GetAck() != nil {
 			return err
+		}
+	}
+}
+
+// TestFoundLies goes on with stores that have a false part of somebody else, as an import leaves it: in the process
+// that holds the workers, too, what the part claims is taken back, and the campaign comes to its end.
+func TestFoundLies(t *testing.T) {
+	root := position(t, "4x4")
+	for i, lie := range lies(root) {
+		file := filepath.Join(t.TempDir(), "s.store")
+		about := aboutOf(loop.Asked{Name: "4x4", Root: root}, "")
+		s, err := store.Create(file, about, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := proof.Encode(lie)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := proof.IDOf(data)
+		fact := proof.Fact{Key: lie.Roots[0].State.CanonicalKey(root.Board), Verdict: lie.Roots[0].Claim, Nodes: 9,
+			Certificate: id}
+		_, err = s.PutCertificate(1, id, data)
+		err = errors.Join(err, s.Commit([]tree.Persist{{Campaign: 1, Facts: []proof.Fact{fact}}}, nil), s.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := solve(t, Options{Root: root, StoreFile: file, Embedded: true,
+			Tree: tree.Config{InitialBudget: 50, SplitAfter: 100}}, nil, 2)
+		if err != nil || !r.Verified || r.Winner != "second" {
+			t.Errorf("lie %d: %+v, %v", i, r, err)
 		}
 	}
 }

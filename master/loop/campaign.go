@@ -38,8 +38,10 @@ type About struct {
 	// where the part does not hold. nil: no part is checked before it counts.
 	Try func(ctx context.Context, data []byte) error
 	// Recheck has the checker of this machine go over a part. Its error wraps ErrFalse where the part
-	// does not hold. nil: workers are of this process, and no part is checked before the answer is.
+	// does not hold. nil: no part is ever taken back but lost ones.
 	Recheck func(ctx context.Context, id proof.ID) error
+	// Embedded says that workers are of this process, so that no part is checked before the answer is.
+	Embedded bool
 	// Resting returns the given parts and all that cite what only they prove, and so on.
 	Resting func(ctx context.Context, ids []proof.ID) ([]proof.ID, error)
 	// Suspects returns the parts of the pool that nobody has checked, those behind a contradiction first.

@@ -103,8 +103,8 @@ func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
 	wrong := (*checks.FalsePartsError)(nil)
 	switch {
 	case errors.Is(err, checks.ErrRetracted): // its tree is about to be made anew
-	case errors.As(err, &wrong) && (c.Recheck != nil || errors.Is(err, ErrLost)):
-		l.retract(c, wrong.IDs, err) // of workers of this process, lost parts alone
+	case errors.As(err, &wrong) && !errors.Is(err, ErrOwn) && (c.Recheck != nil || errors.Is(err, ErrLost)):
+		l.retract(c, wrong.IDs, err)
 	case errors.Is(err, store.ErrNoRoom) || disk.Crowded(err):
 		if c.homeless == nil {
 			l.cfg.Metrics.spacePauses.Inc()

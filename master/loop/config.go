@@ -65,6 +65,9 @@ var (
 	ErrOther = errors.New("it is for another board or kind of proof")
 	// ErrFalse is wrapped by Recheck where a part does not hold, or is not there.
 	ErrFalse = errors.New("the part does not hold")
+	// ErrOwn is wrapped, beside ErrFalse or a checks.FalsePartsError, where a worker of this process has made a part
+	// that does not hold. That is a fault of this program, so it stops the campaign.
+	ErrOwn = errors.New("this program has made a part that does not hold")
 	// ErrLost is wrapped where the bytes of a part are missing or damaged: its maker need not be to blame.
 	ErrLost = errors.New("the part is lost")
 	// ErrAgain: the worker is to join again.

@@ -43,7 +43,7 @@ type verification struct {
 func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds bool) error {
 	return l.do(ctx, func() {
 		c := l.numbered(p.Campaign)
-		if c == nil || c.Recheck == nil {
+		if c == nil || c.Recheck == nil || c.Embedded {
 			return
 		}
 		now := l.cfg.Now()
@@ -420,7 +420,7 @@ func culprits(suspects []proof.ID, recheck func(proof.ID) error, wait func(error
 // judged ends a dispute: these parts do not hold, or the campaigns of the pool stop.
 func (l *Loop) judged(of *campaign, ids []proof.ID, why error) {
 	delete(l.verification.disputed, of.Pool)
-	if len(ids) > 0 {
+	if len(ids) > 0 && !errors.Is(why, ErrOwn) {
 		l.retract(of, ids, why)
 		return
 	}

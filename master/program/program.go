@@ -33,7 +33,8 @@ import (
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
 	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction, remake.ErrRefuted,
-		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt, proof.ErrMissing}},
+		loop.ErrOwn, proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt,
+		proof.ErrMissing}},
 	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge,
 		proof.ErrNotWhole, checker.ErrAbsent, store.ErrDropped, remake.ErrNodes}},
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
