@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,6 +24,7 @@ import (
 	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/fuzzing"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // small returns an archive of 5x4 whose root is expanded, with two claims: a right one about the
@@ -161,6 +163,30 @@ func TestImportRefuses(t *testing.T) {
 		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 			t.Errorf("%s: it leaves %v, %v", what, left, err)
 		}
+	}
+}
+
+// TestImportOfNoTree: many expanded positions that follow none take no memory, though each has thousands of moves.
+func TestImportOfNoTree(t *testing.T) {
+	root, err := amazons.ParsePosition("8x8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := Archive{Campaign: store.Campaign{Name: "8x8", Board: "8x8", Root: root.String(),
+		Created: time.Unix(0, 0).UTC()}}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		s := reference.Scattered(r, root.Board, 18, 4, 42)
+		a.Tree = append(a.Tree, tree.NodeRecord{Key: s.CanonicalKey(root.Board), Phi: 1, Delta: 1, Expanded: true,
+			Expansion: 1})
+	}
+	name := written(t, a)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = Import(t.Context(), name, filepath.Join(t.TempDir(), "new.db"), "")
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrForeign) || took > 1<<26 {
+		t.Errorf("the import took %d bytes of memory: %v", took, err)
 	}
 }
 

@@ -80,6 +80,10 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 	if err != nil {
 		return r, err
 	}
+	g, err := grow(a, root)
+	if err != nil {
+		return r, fmt.Errorf("read archive %s: %w: %w", file, ErrForeign, err)
+	}
 	l := &library{board: root.Board, rulesOnly: a.Campaign.RulesOnly}
 	if parts != "" {
 		if err := l.read(ctx, parts); err != nil {
@@ -135,7 +139,7 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 	r = Imported{MessageType: "import", Store: storeFile, Board: a.Campaign.Board, Nodes: a.Nodes,
 		Claims: len(a.Claims), Facts: len(facts), Parts: len(l.taken), Refused: l.refused,
 		RefusedFiles: l.files}
-	records, guiding := guided(root, a, proved)
+	records, guiding := guided(g, a, proved)
 	r.Tree, r.Guiding = len(records), guiding
 	// Facts go in before the tree: a tree position that a fact decides is then decided from the
 	// start.
@@ -157,27 +161,7 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 			return r, err
 		}
 	}
-	if err := s.Commit([]tree.Persist{{Campaign: 1, Spent: a.Nodes}}, nil); err != nil {
-		return r, err
-	}
-	if err := grows(s, root, a.Campaign.FirstMoves); err != nil {
-		return r, fmt.Errorf("read archive %s: %w: %w", file, ErrForeign, err)
-	}
-	return r, nil
-}
-
-// grows makes the tree of a new store once, as whoever goes on with the campaign does. Each record may be good and yet
-// no tree have them all: then nobody could open the campaign.
-func grows(s *store.Store, root amazons.Position, firstMoves []string) error {
-	moves, err := root.ParseMoves(firstMoves)
-	if err != nil {
-		return err
-	}
-	snap, err := s.Snapshot(1)
-	if err == nil {
-		_, err = tree.New(tree.Config{Root: root, FirstMoves: moves}, snap)
-	}
-	return err
+	return r, s.Commit([]tree.Persist{{Campaign: 1, Spent: a.Nodes}}, nil)
 }
 
 // give gives a new store and the folder of its parts their names. The parts come first: a store without them could be
@@ -195,20 +179,24 @@ func give(draft, storeFile string) error {
 	return disk.Rename(draft, storeFile)
 }
 
-// guided returns the records of the tree, with those of claimed positions that no part proves changed
-// to steer the search, and how many claims have no part.
-func guided(root amazons.Position, a Archive, proved map[amazons.Key]bool) (records []tree.NodeRecord, claims int) {
+// grow makes the tree of an archive once, as whoever goes on with the campaign does. Each record may be good and yet no
+// tree have them all: then nobody could open the campaign.
+func grow(a Archive, root amazons.Position) (*graph.Graph, error) {
+	moves, err := root.ParseMoves(a.Campaign.FirstMoves)
+	if err != nil {
+		return nil, err
+	}
+	g := graph.New(root, moves, 0) // without facts
+	return g, g.Restore(a.Tree)
+}
+
+// guided returns the records of the tree g, with those of claimed positions that no part proves changed
+// to steer the search, and how many claims have no part. A claim about a position that the tree does not know has
+// nothing to steer.
+func guided(g *graph.Graph, a Archive, proved map[amazons.Key]bool) (records []tree.NodeRecord, claims int) {
 	at := map[amazons.Key]int{} // records by position
-	// in has the positions that the tree knows: the root and what follows an expanded position in one
-	// move. A claim about another position has nothing to steer.
-	in := map[amazons.Key]bool{root.State().CanonicalKey(root.Board): true}
 	for i, n := range a.Tree {
 		at[n.Key] = i
-		if s, err := n.Key.State(root.Board); err == nil && n.Expanded {
-			for m := range s.AllMoves() {
-				in[s.After(m).CanonicalKey(root.Board)] = true
-			}
-		}
 	}
 	records = slices.Clone(a.Tree)
 	for _, c := range a.Claims {
@@ -216,7 +204,7 @@ func guided(root amazons.Position, a Archive, proved map[amazons.Key]bool) (reco
 			continue
 		}
 		claims++
-		if !in[c.Key] {
+		if g.Get(c.Key) == nil {
 			continue
 		}
 		// A position that the tree has expanded gets its numbers from what is claimed below it.
