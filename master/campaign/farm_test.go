@@ -712,8 +712,9 @@ func TestPartsThatChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = use.do()
-			if wrong := (*checks.FalsePartsError)(nil); !errors.Is(err, loop.ErrLost) || errors.Is(err, loop.ErrFalse) ||
-				!errors.As(err, &wrong) || !slices.Equal(wrong.IDs, []proof.ID{part.ID}) {
+			wrong := (*checks.FalsePartsError)(nil)
+			if !errors.Is(err, loop.ErrLost) || errors.Is(err, loop.ErrFalse) || !errors.As(err, &wrong) ||
+				!slices.Equal(wrong.IDs, []proof.ID{part.ID}) {
 				t.Errorf("%s, part %v with byte %d changed: %v", use.what, part.ID, use.at, err)
 			}
 			if err := os.WriteFile(file, data, 0o644); err != nil {

@@ -183,7 +183,7 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if old != nil {
 		delete(l.crew.byToken, old.Token)
 		if old.link != nil {
-			old.link.End(tell(ErrReplaced, "another worker joined as %s and takes its place; give each a name of its own",
+			old.link.End(tell(ErrReplaced, "another worker joined as %s and takes its place; give each its own name",
 				w.Name))
 		}
 	}
