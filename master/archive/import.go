@@ -65,9 +65,9 @@ const batch = 10_000
 // Import makes a store from an archive and a folder of parts, "" for none. The parts may lie in the
 // folder or in folders of it, under any names. A part is taken if it belongs to the board and all that
 // it cites is proved by other parts that are taken. None counts for an answer before it was checked,
-// as any part of the store. Errors: those of Read, ErrForeign too for records
-// that no tree has; those of the store, ctx's; disk.ErrExists where the store is there, or parts lie where its parts
-// would; nothing of the new store is then left.
+// as any part of the store. Errors: those of Read, ErrForeign too for records that no tree has; those of the store,
+// ctx's; disk.ErrExists where the store is there, or parts lie where its parts would. Nothing of the new store is then
+// left.
 func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err error) {
 	a, err := Read(ctx, file)
 	if err != nil {

@@ -149,18 +149,21 @@ func (c *campaign) describe() loop.Campaign {
 	// made of an archive, or that a serving master has filled, has parts of others.
 	if out.Embedded = c.farm.options.Embedded; out.Embedded {
 		out.Recheck = func(ctx context.Context, id proof.ID) error { return c.owned(c.recheck(ctx, id), id) }
-		out.Conclude = func(ctx context.Context, e loop.Evidence, report func(state, why string, p loop.Phase)) (
-			loop.Conclusion, error) {
-			conclusion, err := c.concludeOrWait(ctx, e, report)
-			if wrong, ok := errors.AsType[*checks.FalsePartsError](err); ok {
-				err = c.owned(err, wrong.IDs...)
-			}
-			return conclusion, err
-		}
+		out.Conclude = c.concludeOwn
 	} else if c.farm.options.Tree.CheckFirst > 0 {
 		out.Try = c.try
 	}
 	return out
+}
+
+// concludeOwn is concludeOrWait where workers are of this process.
+func (c *campaign) concludeOwn(ctx context.Context, e loop.Evidence,
+	report func(state, why string, p loop.Phase)) (loop.Conclusion, error) {
+	conclusion, err := c.concludeOrWait(ctx, e, report)
+	if wrong, ok := errors.AsType[*checks.FalsePartsError](err); ok {
+		err = c.owned(err, wrong.IDs...)
+	}
+	return conclusion, err
 }
 
 // owned adds loop.ErrOwn to an error about false parts if one of them has come since this process began. Lost parts are

@@ -183,6 +183,34 @@ func TestFoundLies(t *testing.T) {
 	}
 }
 
+// TestOwned: a false part that has come since this process began is its own fault, and nobody else's. A lost one is
+// nobody's.
+func TestOwned(t *testing.T) {
+	_, f, _ := inParts(t)
+	defer f.Close()
+	c := f.campaigns[0]
+	all, err := f.store.Parts(c.about.Number)
+	if err != nil || len(all) < 2 {
+		t.Fatalf("%d parts, %v", len(all), err)
+	}
+	c.found = all[0].Number
+	for _, x := range []struct {
+		err  error
+		ids  []proof.ID
+		want bool
+	}{
+		{nil, []proof.ID{all[1].ID}, false},
+		{loop.ErrFalse, []proof.ID{all[0].ID}, false},
+		{loop.ErrFalse, []proof.ID{all[1].ID}, true},
+		{loop.ErrFalse, []proof.ID{all[0].ID, all[1].ID}, true},
+		{loop.ErrLost, []proof.ID{all[1].ID}, false},
+	} {
+		if got := c.owned(x.err, x.ids...); errors.Is(got, loop.ErrOwn) != x.want || !errors.Is(got, x.err) {
+			t.Errorf("%v of %v: %v", x.err, x.ids, got)
+		}
+	}
+}
+
 // TestLiars has workers claim a false win, a false loss and a win without a proof, also of the root
 // itself. Each false part is found, what it claims is taken back, its maker is quarantined, and honest
 // workers finish the campaign with a proof that verifies, in one file and in parts.
