@@ -20,7 +20,7 @@ var kinds = []struct {
 	code codes.Code
 }{
 	{loop.ErrEnded, codes.Unavailable},
-	{loop.ErrAgain, codes.DataLoss}, // a worker then forgets more than after any other end of its stream
+	{loop.ErrAgain, codes.FailedPrecondition}, // a worker then forgets more than after any other end of its stream
 	{loop.ErrNoSession, codes.FailedPrecondition},
 	{loop.ErrReplaced, codes.Aborted},
 	{loop.ErrCrowded, codes.ResourceExhausted},

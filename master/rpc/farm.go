@@ -127,7 +127,9 @@ func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 		return status.Error(codes.InvalidArgument, "the first message of a work stream is hello")
 	}
 	s, err := f.session(ctx, hello.GetSession())
-	if err != nil {
+	if errors.Is(err, loop.ErrNoSession) { // not the code of ErrAgain: no facts were taken back
+		return status.Error(codes.Aborted, err.Error())
+	} else if err != nil {
 		return err
 	}
 	link := f.loop.NewLink()

@@ -810,7 +810,7 @@ func TestRefused(t *testing.T) {
 	o := &worker{b: b, session: "nobody"}
 	o.connect()
 	_, err := o.stream.Recv()
-	wantCode(t, err, codes.FailedPrecondition, "join again")
+	wantCode(t, err, codes.Aborted, "join again")
 	stream, err := b.farm.Work(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -861,7 +861,7 @@ func TestRestart(t *testing.T) {
 	old := &worker{b: b, session: w.session}
 	old.connect()
 	_, err := old.stream.Recv()
-	wantCode(t, err, codes.FailedPrecondition, "join again")
+	wantCode(t, err, codes.Aborted, "join again")
 
 	w = b.worker("w")
 	id := w.uploadLost()

@@ -486,7 +486,7 @@ func TestJoinAgain(t *testing.T) {
 		for range 20 {
 			s.ready()
 			began := time.Now()
-			s.ended <- status.Error(codes.DataLoss, "facts were taken back; join again")
+			s.ended <- status.Error(codes.FailedPrecondition, "facts were taken back; join again")
 			s = f.stream()
 			if took := time.Since(began); took > again+again/10 {
 				t.Fatalf("the worker is away for %v", took)
@@ -506,7 +506,7 @@ func TestSessionIsNotKnown(t *testing.T) {
 		s := f.stream()
 		s.ready()
 		s.lease(1, 1, 1000)
-		s.ended <- status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")
+		s.ended <- status.Error(codes.Aborted, "this session is not known (any more); join again")
 		s = f.stream()
 		time.Sleep(time.Minute)
 		s.cancelLease(1)

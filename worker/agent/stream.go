@@ -105,7 +105,7 @@ func (c *connection) talk() {
 	for {
 		m, err := work.Recv()
 		if err != nil {
-			c.tell(Lost{Err: streamError(err), Again: status.Code(err) == codes.DataLoss})
+			c.tell(Lost{Err: streamError(err), Again: status.Code(err) == codes.FailedPrecondition})
 			return
 		}
 		if !hand(c.ctx, c.in, m) {
