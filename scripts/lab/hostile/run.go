@@ -111,7 +111,8 @@ func (s *settings) play(ctx context.Context, name string, choice []kind, more ..
 	if err != nil {
 		return nil, err
 	}
-	m, err := s.serve(ctx, name, more)
+	// Small leases make many parts, which others have to check.
+	m, err := s.serve(ctx, name, append([]string{"--initial-budget", "500", "--max-budget", "1000"}, more...))
 	if err != nil {
 		return nil, err
 	}
