@@ -179,7 +179,7 @@ func give(draft, storeFile string) error {
 	return disk.Rename(draft, storeFile)
 }
 
-// grow makes the tree of an archive once, as whoever goes on with the campaign does. Each record may be good and yet no
+// grow makes the tree of an archive once, as each later start of the campaign does. Each record may be good and yet no
 // tree have them all: then nobody could open the campaign.
 func grow(a Archive, root amazons.Position) (*graph.Graph, error) {
 	moves, err := root.ParseMoves(a.Campaign.FirstMoves)

@@ -135,9 +135,9 @@ type Queue struct {
 	parties map[trust.Party]*record
 	checks  map[proof.ID]*check
 	order   []*check // oldest first, with some that are gone
-	gone    int      // among them
-	samples int      // among those that are not
-	own     int      // the same
+	gone    int      // checks of the order that are gone
+	samples int      // checks that no answer waits for
+	own     int      // checks that the master makes itself
 	owed    []debt   // checks that nobody needs any more, whose workers are at them still
 	alone   bool     // no second party was there when checks were last handed out
 	rests   int      // until this tick the master takes no part by itself
@@ -443,8 +443,10 @@ func (q *Queue) Own(id proof.ID) {
 func (q *Queue) owns(c *check, own bool) {
 	if c.own != own {
 		c.own = own
-		if q.own--; own {
-			q.own += 2
+		if own {
+			q.own++
+		} else {
+			q.own--
 		}
 	}
 }

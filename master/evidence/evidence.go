@@ -15,7 +15,7 @@
 //     all of it anyway. Open looks at nothing.
 //   - A Cache reads a part whole before its first answer, and remembers that. From then on a
 //     changed size is noticed; a changed byte under the same size only after a restart, or after [Cache.Forget]:
-//     who cannot make sense of a part has it read again.
+//     a reader that cannot make sense of a part has it read again.
 //   - [Verify] reads one part whole without a cache, for checks of the whole store.
 //
 // # A bucket

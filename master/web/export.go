@@ -94,7 +94,7 @@ func Export(ctx context.Context, folder string, site Site) (Exported, error) {
 		return Exported{}, err
 	}
 	report, err := checker.CheckFile(ctx, file, checker.Options{})
-	if err != nil { // nobody shall find it in a site, and the folder is as good as before
+	if err != nil { // a site must not have it, and the folder is empty as before
 		return Exported{}, errors.Join(err, os.Remove(file), os.Remove(filepath.Join(folder, "api")))
 	}
 	about := exported(site, report)

@@ -250,8 +250,8 @@ func readManifest(name string) (m Manifest, err error) {
 	return m, err
 }
 
-// lists reads the claims, the parts and their roots. Each part is listed once, as are its roots, and as many as its
-// record says: whoever goes through the parts then meets every root.
+// lists reads the claims, the parts and their roots. Each part is listed once, and each of its roots; a part has as
+// many roots as its record says. So a walk through the parts meets every root.
 func (m *Manifest) lists(in io.Reader, claims, parts uint32, roots uint64) (err error) {
 	le, h := binary.LittleEndian, make([]byte, rootBytes*claims)
 	if _, err := io.ReadFull(in, h); err != nil {
