@@ -131,10 +131,8 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 		switch {
 		case asJSON:
 			err = json.NewEncoder(out).Encode(r)
-		case r.Error != "":
-			_, err = fmt.Fprintf(out, "%s: %s\n", text, r.Error)
 		default:
-			_, err = fmt.Fprintf(out, "%s: %s\n", text, r.line())
+			_, err = fmt.Fprintf(out, "%s: %s\n", text, cmp.Or(r.Error, r.line()))
 		}
 		if err != nil {
 			return err
@@ -145,10 +143,9 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	} else if err != nil {
 		return cli.Usagef("read standard input: %w", err)
 	}
-	if ctx.Err() != nil {
-		return interrupted(ctx.Err())
-	}
 	switch {
+	case ctx.Err() != nil:
+		return interrupted(ctx.Err())
 	case all == 0:
 		return cli.Usagef("standard input has no area; write one a line, such as ..W/.../..B")
 	case bad > 0:
@@ -191,15 +188,16 @@ func (v *valuer) value(text string) (valueResult, error) {
 	}
 	areas, b, w, e := s.areas, s.black, s.white, s.free
 	r := valueResult{MessageType: "value", Source: "database", Area: strings.Join(s.names, "+"), Areas: len(areas)}
+	if v.solver.DB == nil {
+		r.Source = "search"
+	}
 	// All areas are looked at before any is searched. So a sum with one area that is too large is
 	// refused at once.
 	for _, a := range areas {
-		found := false
 		if db := v.solver.DB; db != nil {
-			_, found = db.Find(a.Black, a.White, a.Empty)
-		}
-		if found {
-			continue
+			if _, found := db.Find(a.Black, a.White, a.Empty); found {
+				continue
+			}
 		}
 		r.Source = "search"
 		if n := bits.OnesCount64(a.Empty); n > valueEmpty {
@@ -225,9 +223,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 	if bits.OnesCount64(e) <= valueFormEmpty {
 		arena := cgt.NewArena(cgt.Limits{Forms: valueForms, Text: valueText})
 		if f, err := endgame.NewForms(arena).Form(b, w, e); err == nil {
-			if s, err := arena.Text(f); err == nil {
-				r.Canonical = s
-			}
+			r.Canonical, _ = arena.Text(f)
 		}
 	}
 	return r, nil
