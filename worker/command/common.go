@@ -46,8 +46,7 @@ type searchFlags struct {
 
 func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
 	f.table.Bytes = table
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &f.cores, cores, 1, dfpn.MaxThreads,
-		"search with `N` cores")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &f.cores, cores, 1, dfpn.MaxThreads, "search with `N` cores")
 	c.Flags().Var(&f.table, "table", "remember positions in a table of `SIZE`, "+cli.TableHelp)
 }
 
@@ -103,12 +102,8 @@ func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, e
 	for _, e := range skipped {
 		fmt.Fprintf(w, "worker: passed over: %v\n", e)
 	}
-	switch {
-	case err == nil:
-		return db, nil
-	// Ctrl-C during the build means an end, and not a slower command.
-	case ctx.Err() != nil:
-		return nil, err
+	if err == nil || ctx.Err() != nil { // Ctrl-C during the build means an end, and not a slower command.
+		return db, err
 	}
 	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
 	return nil, nil

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,9 +40,6 @@ func solveCommand() *cobra.Command {
 			if q.proofFile != "" && noProof {
 				return cli.Usagef("--proof and --no-proof exclude each other")
 			}
-			if err := checkProofFile(q.proofFile); err != nil {
-				return err
-			}
 			lines := len(args) == 1 && args[0] == "-"
 			if lines && (len(moves) > 0 || q.proofFile != "") {
 				return cli.Usagef("--first-move and --proof go with one position, not with -")
@@ -56,6 +54,9 @@ func solveCommand() *cobra.Command {
 				}
 				if q.firstMoves, err = q.position.ParseMoves(moves); err != nil {
 					return cli.Usagef("--first-move: %w", err)
+				}
+				if err := checkProofFile(q); err != nil {
+					return err
 				}
 			}
 			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
@@ -92,33 +93,42 @@ func solveCommand() *cobra.Command {
 	return c
 }
 
-// checkProofFile refuses a certificate's file that could not be written, before hours of search go
-// into its content. An empty name is no file.
-func checkProofFile(name string) error {
-	folder := filepath.Dir(name)
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return cli.Usagef("--proof %s: there is no folder %s", name, folder)
-	}
-	if unix.Access(folder, unix.W_OK) != nil { // now, and not after hours of search
-		return cli.Usagef("--proof %s: nothing can be written to the folder %s", name, folder)
-	}
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return cli.Usagef("--proof %s: it is there and is not a regular file", name)
-	} else if err == nil && info.Size() > 0 && !isCertificate(name) {
-		return cli.Usagef("--proof %s: it is there and is no certificate: move it, or name another file", name)
+// checkProofFile refuses a certificate's file that could not be written, or that holds something else, before hours of
+// search go into its content. An empty name is no file, and needs no folder.
+func checkProofFile(q question) error {
+	folder := filepath.Dir(q.proofFile)
+	in, err := os.Stat(folder)
+	there, missing := os.Stat(q.proofFile)
+	switch {
+	case q.proofFile == "":
+	case err != nil || !in.IsDir():
+		return cli.Usagef("--proof %s: there is no folder %s", q.proofFile, folder)
+	case unix.Access(folder, unix.W_OK) != nil: // now, and not after hours of search
+		return cli.Usagef("--proof %s: nothing can be written to the folder %s", q.proofFile, folder)
+	case missing != nil:
+	case !there.Mode().IsRegular():
+		return cli.Usagef("--proof %s: it is there and is not a regular file", q.proofFile)
+	case there.Size() > 0 && !q.certified():
+		return cli.Usagef("--proof %s: it is there and is no certificate of this question: move it, or name another "+
+			"file", q.proofFile)
 	}
 	return nil
 }
 
-// isCertificate reports whether a file has the header of a certificate.
-func isCertificate(name string) bool {
-	f, err := disk.Open(name)
+// certified reports whether the file has the header of a certificate about the position, or about what its first moves
+// make of it.
+func (q question) certified() bool {
+	f, err := disk.Open(q.proofFile)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	_, err = proof.ReadInfo(f, math.MaxInt64)
-	return err == nil
+	info, err := proof.ReadInfo(f, math.MaxInt64)
+	return err == nil && !slices.ContainsFunc(info.Roots, func(r proof.Root) bool {
+		root := r.Position(info.Board)
+		after := func(m amazons.Move) bool { return q.position.After(m) == root }
+		return root != q.position && !slices.ContainsFunc(q.firstMoves, after)
+	})
 }
 
 // solveOne answers one question and shows how far it is.

@@ -80,8 +80,8 @@ type answer struct {
 	search *dfpn.Prover
 	tell   func(func() string) // see solver.running
 	result cli.SolveResult
-	claims []proof.Root   // what the answer rests on
-	builds []amazons.Move // first moves whose win the certificate shall show, if possible
+	claims []proof.Root // what the answer rests on
+	builds []proof.Root // positions after first moves whose win the certificate shall show, if possible
 }
 
 // solve answers a question. With errBudget, cli.ErrVerification and after an interruption the result
@@ -223,7 +223,7 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	case winning >= 0:
 		a.result.Winner = cli.WinnerName(a.position, eval.Won)
 		a.claims = []proof.Root{proof.RootOf(a.position, eval.Won)}
-		a.builds = []amazons.Move{a.firstMoves[winning]}
+		a.builds = []proof.Root{proof.RootOf(a.position.After(a.firstMoves[winning]), eval.Lost)}
 	case a.complete():
 		a.result.Winner = cli.WinnerName(a.position, eval.Lost)
 		a.claims = []proof.Root{proof.RootOf(a.position, eval.Lost)}
@@ -287,18 +287,13 @@ func (a *answer) certify(ctx context.Context) error {
 // extract proves the claims from what the search left in the table.
 func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 	builder := proof.NewBuilder(a.position.Board, a.search.Witnesses[0],
-		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
-			MaxEntries: maxEntries, More: proof.Searchers(a.search.Witnesses[1:])})
+		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly), MaxEntries: maxEntries,
+			More: proof.Searchers(a.search.Witnesses[1:])})
 	a.tell(func() string {
 		return fmt.Sprintf("the winner is known, extracting evidence: %d positions proved", builder.Proved())
 	})
 	// The win of a first move is proved before the root: then the root's entry names this move.
-	for _, m := range a.builds {
-		if err := builder.Prove(ctx, a.position.State().After(m), eval.Lost); err != nil {
-			return proof.Certificate{}, err
-		}
-	}
-	for _, claim := range a.claims {
+	for _, claim := range slices.Concat(a.builds, a.claims) {
 		if err := builder.Prove(ctx, claim.State, claim.Claim); err != nil {
 			return proof.Certificate{}, err
 		}

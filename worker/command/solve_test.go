@@ -1,0 +1,73 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestProofFileFolder: a search whose certificate goes nowhere needs no folder that it may write to.
+func TestProofFileFolder(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.Chmod(folder, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(folder)
+	said := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: this thread alone becomes nobody, and ends with the goroutine
+		if os.Getuid() == 0 {
+			unix.RawSyscall(unix.SYS_SETREUID, 65534, ^uintptr(0), 0)
+		}
+		said <- checkProofFile(question{})
+		said <- checkProofFile(question{proofFile: "p"})
+	}()
+	if err := <-said; err != nil {
+		t.Errorf("no file: %v", err)
+	}
+	if err := <-said; err == nil || !strings.Contains(err.Error(), "nothing can be written to the folder .") {
+		t.Errorf("a file: %v", err)
+	}
+}
+
+// TestProofFileOfAnother: a certificate takes the place of one about the same question, and of no other.
+func TestProofFileOfAnother(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "p")
+	start, err := amazons.ParsePosition("4x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves, err := start.ParseMoves([]string{"B1-B2xB1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	solver, err := newSolver(1<<20, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer solver.close()
+	whole := question{position: start, prove: true, proofFile: name}
+	one := question{position: start, firstMoves: moves, prove: true, proofFile: name}
+	after := question{position: start.After(moves[0]), prove: true, proofFile: name}
+	for _, c := range []struct {
+		there, asked question
+		fits         bool
+	}{
+		{one, whole, false}, {one, one, true}, {one, after, true},
+		{whole, whole, true}, {whole, one, true}, {whole, after, false},
+	} {
+		if _, err := solver.solve(t.Context(), c.there); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkProofFile(c.asked); err == nil != c.fits {
+			t.Errorf("there %v, first moves %v; asked %v, first moves %v: %v", c.there.position, c.there.firstMoves,
+				c.asked.position, c.asked.firstMoves, err)
+		}
+	}
+}
