@@ -112,6 +112,9 @@ func (p Position) Letter(s Square) byte {
 // be one row without a queen.
 var boardLike = regexp.MustCompile(`^([0-9]+([xX×*][0-9]*)*|[xX×*][0-9]+)$`)
 
+// rowLike matches one row with a queen. Somebody who writes that means a position.
+var rowLike = regexp.MustCompile(`^[wWbBxX.*#_1-9-]*[wWbB][wWbBxX.*#_1-9-]*$`)
+
 // pathLike matches the path of a file, such as /no/such.proof or old/one.db: an ending of letters, not all of squares.
 var pathLike = regexp.MustCompile(`(?i)^/|\.[a-z]*([ac-vyz][a-z]|[a-z][ac-vyz])[a-z]*$`)
 
@@ -150,8 +153,9 @@ func ParsePosition(text string) (p Position, err error) {
 	switch {
 	case err == nil:
 		p.ToMove = side
-	// A text without a slash is seldom meant as one row.
-	case errors.Is(err, ErrPosition) && (len(rows) == 1 || pathLike.MatchString(fields[0])):
+	// Another text without a slash is seldom meant as one row.
+	case errors.Is(err, ErrPosition) && (len(rows) == 1 && !rowLike.MatchString(fields[0]) ||
+		pathLike.MatchString(fields[0])):
 		err = fmt.Errorf("%w or a board: %s: write WIDTHxHEIGHT, such as 5x6, or rows such as .B.B./...../.W.W. w",
 			ErrPosition, quote(strings.TrimSpace(text)))
 	}

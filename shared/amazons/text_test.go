@@ -95,7 +95,9 @@ func TestParsePositionErrors(t *testing.T) {
 		{"W.B./.wb", ErrPosition, `not a position: row 2 (".wb") has 3 squares where the first row has 4`},
 		{"/", ErrPosition, `not a position or a board: "/"` + neither},
 		{"W../B.", ErrPosition, `not a position: row 2 ("B.") has 2 squares where the first row has 3`},
-		{"........W", ErrPosition, `not a position or a board: "........W"` + neither},
+		{"........W", ErrPosition, `not a position: row 1 ("........W") is longer than 8 squares`},
+		{"W8b w", ErrPosition, `not a position: row 1 ("W8b") is longer than 8 squares`},
+		{".........", ErrPosition, `not a position or a board: "........."` + neither},
 		{"4x4/8x", ErrPosition, `not a position: row 1 ("4x4") is longer than 8 squares`},
 		{"54/8", ErrPosition, `not a position: row 1 ("54") is longer than 8 squares`},
 		{"5", ErrBoard, `not a board: "5": write WIDTHxHEIGHT, such as 5x6`},
@@ -122,7 +124,8 @@ func TestParsePositionErrors(t *testing.T) {
 		{"4,5 b", ErrPosition, `not a position or a board: "4,5 b"` + neither},
 		{" 5 5\n", ErrPosition, `not a position or a board: "5 5"` + neither},
 		{"5 x 6", ErrPosition, `not a position or a board: "5 x 6"` + neither},
-		{"W. x", ErrPosition, `not a position or a board: "W. x"` + neither},
+		{"W. x", ErrPosition, `not a position: "W. x": after the rows comes the side to move, w or b, and ` +
+			`nothing else`},
 		{"W./B. x", ErrPosition, `not a position: "W./B. x": after the rows comes the side to move, w or b, and ` +
 			`nothing else`},
 		{"W./B. w b", ErrPosition, `not a position: "W./B. w b": after the rows comes the side to move, w or b, and ` +
