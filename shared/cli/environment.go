@@ -15,9 +15,9 @@ import (
 // both, so that a variable of one program is no unknown word for the other.
 var variables = map[string]string{
 	"board": "AMAZONS_BOARD", "config": "AMAZONS_CONFIG", "cores": "AMAZONS_CORES",
-	"credentials": "AMAZONS_CREDENTIALS",
-	"http":        "AMAZONS_HTTP", "listen": "AMAZONS_LISTEN", "log-level": "AMAZONS_LOG_LEVEL",
-	"master": "AMAZONS_MASTER", "min-free": "AMAZONS_MIN_FREE", "name": "AMAZONS_NAME", "proof": "AMAZONS_PROOF",
+	"credentials": "AMAZONS_CREDENTIALS", "http": "AMAZONS_HTTP", "listen": "AMAZONS_LISTEN",
+	"log-level": "AMAZONS_LOG_LEVEL", "master": "AMAZONS_MASTER", "min-free": "AMAZONS_MIN_FREE",
+	"name": "AMAZONS_NAME", "proof": "AMAZONS_PROOF",
 	"store": "AMAZONS_STORE", "table": "AMAZONS_TABLE", "workers": "AMAZONS_WORKERS",
 }
 
@@ -40,13 +40,14 @@ func ReadEnvironment(root *cobra.Command) {
 	}
 }
 
-// variablesOf returns the variables that a program reads, by flag. The name in AMAZONS_NAME is a
-// worker's: the master's flag --name names a campaign.
+// variablesOf returns the variables that a program reads, by flag. The name in AMAZONS_NAME is a worker's: the master's
+// flag --name names a campaign. The file in AMAZONS_PROOF is a master's: the answer of a worker would replace it.
 func variablesOf(root *cobra.Command) map[string]string {
-	names := maps.Clone(variables)
+	names, other := maps.Clone(variables), "proof"
 	if strings.HasSuffix(root.Name(), "master") {
-		delete(names, "name")
+		other = "name"
 	}
+	delete(names, other)
 	return names
 }
 
