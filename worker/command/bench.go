@@ -82,10 +82,10 @@ func benchCommand() *cobra.Command {
 		}),
 	}
 	jsonFlag(c, &asJSON)
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &cores, 1, 1, dfpn.MaxThreads, "the most threads of a search")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &cores, 1, 1, dfpn.MaxThreads, "search with up to `N` threads")
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "runs", &runs, 1, 1, maxBenchRuns,
-		"how often the suite is searched with each number of threads")
-	c.Flags().Var(&table, "table", "size of the transposition table, "+cli.TableHelp)
+		"search the suite `N` times with each number of threads")
+	c.Flags().Var(&table, "table", "use a table of `SIZE`, "+cli.TableHelp)
 	return c
 }
 

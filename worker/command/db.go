@@ -92,7 +92,7 @@ func dbBuildCommand() *cobra.Command {
 		}),
 	}
 	flags.add(c)
-	c.Flags().StringVar(&size, "size", "small", "what it holds: small, medium, large or a SPEC")
+	c.Flags().StringVar(&size, "size", "small", "hold the areas of `SIZE`: small, medium, large or a SPEC")
 	coresFlag(c, &cores)
 	jsonFlag(c, &asJSON)
 	return c
