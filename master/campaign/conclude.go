@@ -466,8 +466,8 @@ func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool
 		}
 	}
 	if gone > 0 {
-		return false, top, fmt.Errorf("%w: of its %d parts %d are missing or damaged; restore them, or remove %s, and "+
-			"the same command proves them again", proof.ErrNotWhole, len(m.Parts), gone, c.proofFile)
+		return false, top, fmt.Errorf("%w: missing or damaged parts: %d of %d; restore them, or remove %s, and "+
+			"the same command proves them again", proof.ErrNotWhole, gone, len(m.Parts), c.proofFile)
 	}
 	return stands, top, nil
 }

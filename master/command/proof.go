@@ -309,8 +309,8 @@ func proofExportCommand() *cobra.Command {
 				return err
 			}
 			if g.Full {
-				return cli.As(cli.ErrLimit, fmt.Errorf("of %s written, %d lack their moves; --positions 0 writes all",
-					cli.Counted(len(g.Positions), "position"), g.Cut))
+				return cli.As(cli.ErrLimit, fmt.Errorf("of %s written, the moves of %d are left out; "+
+					"--positions 0 writes all", cli.Counted(len(g.Positions), "position"), g.Cut))
 			}
 			return nil
 		}),

@@ -81,7 +81,7 @@ func TestDigest(t *testing.T) {
 	}
 	s.Close()
 	if r, err := CheckFile(t.Context(), s.Path(), nil); err != nil || !r.Good || r.Digests != 1 ||
-		!strings.Contains(r.String(), "1 more are kept as digests only") {
+		!strings.Contains(r.String(), "1 more kept as digests only") {
 		t.Error(r, err)
 	}
 }

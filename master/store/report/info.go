@@ -96,10 +96,10 @@ func (i *Info) String() string {
 	e := i.Evidence
 	fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
 	if e.Missing > 0 {
-		fmt.Fprintf(&s, "; %d are missing", e.Missing)
+		fmt.Fprintf(&s, "; %d missing", e.Missing)
 	}
 	if e.Digests > 0 {
-		fmt.Fprintf(&s, "; %d more are kept as digests only", e.Digests)
+		fmt.Fprintf(&s, "; %d more kept as digests only", e.Digests)
 	}
 	s.WriteString("\n")
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)

@@ -65,7 +65,7 @@ func (r *Report) String() string {
 		case r.Evidence != "" && r.Certificates > 0:
 			parts = fmt.Sprintf("parts          %d of %s in %s, each read\n", r.Certificates, size, r.Evidence)
 			if r.Digests > 0 {
-				parts = fmt.Sprintf("parts          %d in %s, each read; %d more are kept as digests only\n",
+				parts = fmt.Sprintf("parts          %d in %s, each read; %d more kept as digests only\n",
 					r.Certificates-r.Digests, r.Evidence, r.Digests)
 			}
 		}
