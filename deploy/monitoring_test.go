@@ -3,10 +3,13 @@ package deploy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +97,51 @@ func TestEveryAlertIsTested(t *testing.T) {
 		}
 		if a.Annotations["summary"] == "" || a.Labels["severity"] == "" {
 			t.Errorf("%s has no summary or no severity", a.Alert)
+		}
+	}
+}
+
+// TestAlertTestsFitTheirAlerts reads alerts_test.yml as promtool does, as far as that goes without it: a test in which
+// an alert fires has its sentence, and figures for all that its expression names.
+func TestAlertTestsFitTheirAlerts(t *testing.T) {
+	var file struct {
+		Tests []struct {
+			Name   string
+			Input  []struct{ Series string } `yaml:"input_series"`
+			Alerts []struct {
+				Name     string `yaml:"alertname"`
+				Expected []struct {
+					Annotations map[string]string `yaml:"exp_annotations"`
+				} `yaml:"exp_alerts"`
+			} `yaml:"alert_rule_test"`
+		}
+	}
+	data, err := os.ReadFile("prometheus/alerts_test.yml")
+	if err := errors.Join(err, yaml.Unmarshal(data, &file)); err != nil {
+		t.Fatal(err)
+	}
+	_, alerts := rules(t)
+	figure, filled := regexp.MustCompile(`\bamazons_\w+`), regexp.MustCompile(`\\{\\{.*?\\}\\}`)
+	for _, test := range file.Tests {
+		for _, when := range test.Alerts {
+			i := slices.IndexFunc(alerts, func(r rule) bool { return r.Alert == when.Name })
+			if i < 0 {
+				t.Fatalf("%s: there is no alert %s", test.Name, when.Name)
+			}
+			summary := filled.ReplaceAllString(regexp.QuoteMeta(alerts[i].Annotations["summary"]), ".+")
+			for _, e := range when.Expected {
+				said := e.Annotations["summary"]
+				if !regexp.MustCompile("^" + summary + "$").MatchString(said) {
+					t.Errorf("%s: %s says something else than %q", test.Name, when.Name, said)
+				}
+				for _, name := range figure.FindAllString(alerts[i].Expr, -1) {
+					if !slices.ContainsFunc(test.Input, func(in struct{ Series string }) bool {
+						return strings.HasPrefix(in.Series, name)
+					}) {
+						t.Errorf("%s: %s fires only where there is %s", test.Name, when.Name, name)
+					}
+				}
+			}
 		}
 	}
 }
