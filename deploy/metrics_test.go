@@ -46,7 +46,7 @@ func registered(t *testing.T) series {
 	}
 	registry := prometheus.NewRegistry()
 	loop.NewMetrics(registry).Campaign("5x6")
-	campaign.RegisterDisk(registry, folder)
+	campaign.RegisterDisk(registry, folder, "")
 	campaign.RegisterEvidence(registry, nil)
 	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {

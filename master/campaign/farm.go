@@ -206,7 +206,7 @@ func Open(o Options) (_ *Farm, err error) {
 			store.ErrCampaign, len(all))
 	}
 	f.metrics = loop.NewMetrics(o.Registerer)
-	RegisterDisk(o.Registerer, o.StoreFile)
+	RegisterDisk(o.Registerer, o.StoreFile, s.Place())
 	RegisterEvidence(o.Registerer, s)
 	for _, about := range all {
 		if c, err := f.add(about); err != nil {
