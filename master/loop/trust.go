@@ -55,7 +55,10 @@ func (l *Loop) senseless(e tree.Refused) {
 }
 
 // Uploads says whether a worker has an upload under way. It is safe for concurrent use.
-type Uploads struct{ count, last atomic.Int64 }
+type Uploads struct {
+	count atomic.Int64
+	last  atomic.Pointer[time.Time] // with the steady clock, since the other one may be set at any time; nil: none yet
+}
 
 // uploadRest is how long after an upload a worker may still try it again.
 const uploadRest = time.Minute
@@ -64,16 +67,17 @@ const uploadRest = time.Minute
 func (u *Uploads) Begin() (end func()) {
 	u.count.Add(1)
 	return func() {
-		u.last.Store(time.Now().UnixNano())
+		u.Expect(time.Now())
 		u.count.Add(-1)
 	}
 }
 
 // Expect notes that an upload to a bucket may be under way until some time.
-func (u *Uploads) Expect(until time.Time) { u.last.Store(until.UnixNano()) }
+func (u *Uploads) Expect(until time.Time) { u.last.Store(&until) }
 
 func (u *Uploads) underWay(now time.Time) bool {
-	return u.count.Load() > 0 || now.Sub(time.Unix(0, u.last.Load())) < uploadRest
+	last := u.last.Load()
+	return u.count.Load() > 0 || last != nil && now.Sub(*last) < uploadRest
 }
 
 // Offend counts an offence of a worker. When it returns, a quarantine that follows is durable, unless
