@@ -96,6 +96,10 @@ func NameFor(id identity.Identity, wish string) string {
 	return id.Name + "/" + wish
 }
 
+// expired is the alert of a master by whose clock our credential has expired. Its clock may be wrong for a while, and a
+// new credential may be on its way.
+const expired = "remote error: tls: expired certificate"
+
 // RefusedByCredential says whether an error means that the master does not accept the credential.
 // Then there is no use in trying again.
 func RefusedByCredential(err error) bool {

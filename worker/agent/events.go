@@ -21,7 +21,8 @@ type (
 		// FirstBeat is the time until the first heartbeat. 0: the time between two.
 		FirstBeat time.Duration
 	}
-	// Lost says that Join failed or the stream broke. An error that wraps ErrRefused is final.
+	// Lost says that Join failed or the stream broke. An error that wraps ErrRefused is final, unless it
+	// is about the date of a credential that was good before.
 	Lost struct {
 		Err    error
 		Again  bool    // the master is there, and only wants the worker to join again

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -358,7 +359,9 @@ func (m *Machine) lost(e Lost) error {
 	switch {
 	case streamed && m.stream.leaving:
 		return errOver
-	case errors.Is(e.Err, ErrRefused), errors.Is(e.Err, ErrWrongMaster) && !m.met:
+	// A credential that was good a while ago may be so again.
+	case errors.Is(e.Err, ErrRefused) && !(m.met && strings.Contains(e.Err.Error(), expired)),
+		errors.Is(e.Err, ErrWrongMaster) && !m.met:
 		return e.Err
 	case streamed:
 		m.met = true

@@ -20,7 +20,8 @@ import (
 //
 //	new [max-waiting=N] [idle=TIME] [max-sends=N]   a machine, and its first Tick
 //	joined [session=S]     heartbeats come every second
-//	lost [refused|again]   the stream broke, or Join failed; again: facts were taken back
+//	lost [refused|again|expired]   the stream broke, or Join failed; again: facts were taken back; expired: by the
+//	                       master's clock our credential has
 //	lease ID [epoch=N] [budget=N] [campaign=N] [bad]
 //	cancel ID   no-work   hold   finished   ack SERIAL [refused|facts-refused]
 //	news                   facts that others have proved
@@ -66,6 +67,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(Joined{Session: &farmv1.JoinResponse{Session: "s", HeartbeatSeconds: 1, MinFactNodes: 10,
 			Campaign: &farmv1.Campaign{Board: "4x4", Root: start().String()}, MaxFactsPerMessage: 100}})
 	case "lost":
+		if d.HasArg("expired") {
+			return s.step(Lost{Err: fmt.Errorf("%w: %s", ErrRefused, expired)})
+		}
 		if d.HasArg("refused") {
 			return s.step(Lost{Err: fmt.Errorf("%w: another version", ErrRefused)})
 		}

@@ -253,6 +253,8 @@ func Reason(err error) string {
 			"are missing"
 	case "tls: first record does not look like a TLS handshake":
 		text += "; a master that serves without --credentials answers so, and so does the port of its pages"
+	case expired:
+		text += "; renew the credential, or see whether the clock of the master's machine is right"
 	case "remote error: tls: bad certificate":
 		text += "; the credential is revoked, or not made for this use"
 	}
