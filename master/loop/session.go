@@ -188,7 +188,6 @@ func (l *Loop) join(w Worker) (*Session, error) {
 		}
 	}
 	l.crew.byToken[s.Token], l.crew.byName[w.Name] = s, s
-	l.cfg.Log.Info("worker joined", "worker", w.Name, "address", w.Address, "build", w.Build, "cores", w.Cores)
 	return s, nil
 }
 
@@ -241,9 +240,6 @@ func (l *Loop) Detach(s *Session, link *Link, goodbye bool) {
 func (l *Loop) detach(s *Session, goodbye bool) {
 	s.link = nil
 	if goodbye || s.quarantined {
-		if s.joined {
-			l.cfg.Log.Info("worker left", "worker", s.Name)
-		}
 		l.forget(s)
 		return
 	}

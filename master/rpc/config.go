@@ -95,6 +95,7 @@ type Limits struct {
 	SmallUploads   int           // at one time; each takes some commits, and 1,000 may come a second. Default 256
 	Claims         int           // certificates whose claims are kept in memory. Default 256
 	Burst          int           // messages of one worker at once. Default 4 seconds' worth
+	Lines          int           // of the log at once about workers that come and go; then one a second. Default 20,000
 	BackupPatience time.Duration // how long a backup waits for a reader. Default 1 min
 }
 
@@ -106,7 +107,7 @@ func (c *Config) complete() error {
 	c.MaxCertificateBytes, c.UploadRate = cmp.Or(c.MaxCertificateBytes, 256<<20), cmp.Or(c.UploadRate, 32<<10)
 	c.SessionMessages, c.CallIdle = cmp.Or(c.SessionMessages, 2000), cmp.Or(c.CallIdle, time.Minute)
 	l.Facts, l.Uploads, l.Claims = cmp.Or(l.Facts, 4096), cmp.Or(l.Uploads, 8), cmp.Or(l.Claims, 256)
-	l.SmallUploads = cmp.Or(l.SmallUploads, 256)
+	l.SmallUploads, l.Lines = cmp.Or(l.SmallUploads, 256), cmp.Or(l.Lines, 20_000)
 	l.Burst = cmp.Or(l.Burst, int(min(max(1, 4*c.SessionMessages), 1<<30)))
 	l.BackupPatience = cmp.Or(l.BackupPatience, time.Minute)
 	switch {

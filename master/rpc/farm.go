@@ -29,6 +29,7 @@ type farmService struct {
 	cfg     Config
 	known   *knownClaims
 	log     *slog.Logger
+	lines   *rate.Limiter // of the log about workers that come and go, which they may do without end
 	uploads uploads
 	crowd   chan struct{}          // a token for each part that is tried or waits for that
 	trial   chan struct{}          // a token while one is tried
@@ -37,7 +38,8 @@ type farmService struct {
 
 func newFarmService(l *loop.Loop, c Config, log *slog.Logger) *farmService {
 	f := &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
-		crowd: make(chan struct{}, trialCrowd), trial: make(chan struct{}, 1),
+		lines: rate.NewLimiter(1, c.Limits.Lines), crowd: make(chan struct{}, trialCrowd),
+		trial: make(chan struct{}, 1),
 		uploads: newUploads(c.Limits.Uploads, c.Limits.SmallUploads, c.MaxCertificateBytes),
 		traffic: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "amazons_master_evidence_bytes_total",
 			Help: "Bytes of parts that workers sent through the master, and got from it. With a bucket none do."},
@@ -84,6 +86,9 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	s, err := f.loop.Join(ctx, w)
 	if err != nil {
 		return nil, err
+	}
+	if f.lines.Allow() {
+		f.log.Info("worker joined", "worker", w.Name, "address", w.Address, "build", w.Build, "cores", w.Cores)
 	}
 	out := &farmv1.JoinResponse{
 		Session:             s.Token,
@@ -216,6 +221,9 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 			link.End(err)
 			break
 		}
+	}
+	if goodbye && f.lines.Allow() {
+		f.log.Info("worker left", "worker", s.Name)
 	}
 	// One goroutine posts all messages of a stream, so this comes after them in the loop's queue.
 	f.loop.Detach(s, link, goodbye)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"runtime"
 	"strings"
@@ -182,5 +183,22 @@ func TestUnaskedAfterARestart(t *testing.T) {
 	}
 	if n := b.shownAs("w").GetOffences(); n != 0 {
 		t.Errorf("%d offences are counted", n)
+	}
+}
+
+// TestComingAndGoing: a worker that joins and leaves without end does not fill the disk of the log.
+func TestComingAndGoing(t *testing.T) {
+	const most = 8
+	log := new(lines)
+	b := start(t, newMemory(), func(s *settings) {
+		s.services.Limits.Lines, s.log = most, slog.New(slog.NewTextHandler(log, nil))
+	})
+	begun := time.Now()
+	for range 4 * most {
+		b.worker("restless").send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{}}})
+	}
+	n := strings.Count(log.String(), "worker=restless")
+	if more := int(time.Since(begun).Seconds()) + 1; n < most || n > most+more {
+		t.Errorf("%d lines, want %d and at most %d more", n, most, more)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -306,6 +307,7 @@ type settings struct {
 	resting func(context.Context, []proof.ID) ([]proof.ID, error)
 	loop.Config
 	services   Config
+	log        *slog.Logger // of the server
 	root       amazons.Position
 	firstMoves []amazons.Move
 	tcp        bool // a real network instead of one in memory
@@ -400,7 +402,7 @@ func start(t testing.TB, s *memory, change func(*settings)) *bench {
 			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 		}
 	}
-	server, err := NewServer(l, cfg.services, ServerOptions{Registerer: registry})
+	server, err := NewServer(l, cfg.services, ServerOptions{Registerer: registry, Log: cfg.log})
 	if err != nil {
 		t.Fatal(err)
 	}
