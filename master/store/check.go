@@ -100,7 +100,6 @@ type checker struct {
 	tx       *bbolt.Tx
 	found    []error
 
-	lone      int  // times that only one header was whole
 	broken    bool // the page structure is damaged: records cannot be reached safely
 	campaigns []Campaign
 	counters  record.Counters
@@ -148,43 +147,36 @@ func (c *checker) totalOf(bucket string) int64 {
 	return 0
 }
 
-// begin opens the transaction and returns the header of its moment. The second commit after it
-// overwrites a header, so begin tries again until it has caught one in time.
+// begin opens the transaction and returns the header of its moment. Commits wait until it has read the header,
+// which the second one after it overwrites.
 func (c *checker) begin() (page.Header, error) {
-	first, last := 0, 0 // transactions that were tried
-	for i := range 100 {
-		c.end()
-		tx, err := c.s.db.Begin(false)
+	if !c.s.options.ReadOnly {
+		commits, err := c.s.db.Begin(true)
 		if err != nil {
 			return page.Header{}, ErrClosed
 		}
-		c.tx = tx
-		if last = tx.ID(); i == 0 {
-			first = last
-		}
-		headers, err := page.ReadHeaders(c.s.file, math.MaxInt64)
-		if err != nil {
-			return page.Header{}, err
-		}
-		for _, h := range headers {
-			if h.TxID == uint64(tx.ID()) {
-				if len(headers) < 2 {
-					c.lone++ // damaged, or just being written
-					if c.lone < 10 {
-						break
-					}
-					c.found = append(c.found, &record.CorruptError{Reason: "one of its two headers is damaged; the " +
-						"next commits replace it"})
-				}
-				return h, nil
-			}
-		}
+		defer commits.Rollback()
 	}
-	if first == last {
-		return page.Header{}, &record.CorruptError{Reason: "the header of its last commit does not say what a " +
-			"header has to say"}
+	var err error
+	if c.tx, err = c.s.db.Begin(false); err != nil {
+		return page.Header{}, ErrClosed
 	}
-	return page.Header{}, errors.New("check proof store: commits came too fast to begin; try again")
+	headers, err := page.ReadHeaders(c.s.file, math.MaxInt64)
+	if err != nil {
+		return page.Header{}, err
+	}
+	for _, h := range headers {
+		if h.TxID != uint64(c.tx.ID()) {
+			continue
+		}
+		if len(headers) < 2 {
+			c.found = append(c.found, &record.CorruptError{Reason: "one of its two headers is damaged; the next " +
+				"commits replace it"})
+		}
+		return h, nil
+	}
+	return page.Header{}, &record.CorruptError{Reason: "the header of its last commit does not say what a header has " +
+		"to say"}
 }
 
 // end gives up the moment that was checked. Until then bbolt keeps all pages of that moment.
