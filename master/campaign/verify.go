@@ -15,6 +15,7 @@ import (
 	"amazonsfarm/master/explore"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/store/report"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -26,37 +27,31 @@ import (
 // StoreReport says what VerifyStore found. What it says of one campaign is of the first; Campaigns
 // has all.
 type StoreReport struct {
-	File             string   `json:"file"`
-	Board            string   `json:"board"`
-	Root             string   `json:"root"`
-	FirstMoves       []string `json:"first_moves,omitempty"`
-	Nodes            uint64   `json:"nodes"` // spent, by all campaigns
-	TreeRecords      uint64   `json:"tree_records"`
-	Facts            uint64   `json:"facts"`
-	Certificates     uint64   `json:"certificates"`
-	CertificateBytes uint64   `json:"certificate_bytes"`
-	Settled          bool     `json:"settled"`
-	Winner           string   `json:"winner,omitempty"`
-	// what was checked; empty: made from the store for the check
-	CertificateFile string `json:"certificate_file,omitempty"`
-	Contradiction   string `json:"contradiction,omitempty"`
+	File string `json:"file"`
+	report.Question
+	Nodes uint64 `json:"nodes"` // spent, by all campaigns
+	report.Records
+	Outcome
 
 	Campaigns []CampaignReport `json:"campaigns"`
 }
 
+// Outcome says how a campaign ended.
+type Outcome struct {
+	Settled bool   `json:"settled"`
+	Winner  string `json:"winner,omitempty"`
+	// what was checked; empty: made from the store for the check
+	CertificateFile string `json:"certificate_file,omitempty"`
+	Contradiction   string `json:"contradiction,omitempty"`
+}
+
 // CampaignReport says what VerifyStore found of one campaign.
 type CampaignReport struct {
-	Name       string   `json:"name"`
-	Board      string   `json:"board"`
-	Root       string   `json:"root"`
-	FirstMoves []string `json:"first_moves,omitempty"`
-	Nodes      uint64   `json:"nodes"`
-	Settled    bool     `json:"settled"`
-	Winner     string   `json:"winner,omitempty"`
-	// what was checked; empty: made from the store for the check
-	CertificateFile string          `json:"certificate_file,omitempty"`
-	Contradiction   string          `json:"contradiction,omitempty"`
-	Checked         *checker.Report `json:"checked,omitempty"` // nil: it is not settled
+	Name string `json:"name"`
+	report.Question
+	Nodes uint64 `json:"nodes"`
+	Outcome
+	Checked *checker.Report `json:"checked,omitempty"` // nil: it is not settled
 }
 
 // String returns the report in a few lines for people.
@@ -69,9 +64,7 @@ func (r *StoreReport) String() string {
 			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
 		}
 	}
-	fmt.Fprintf(&s, "records        %s, %s, %s of %s\n", cli.Counted(r.TreeRecords, "tree record"),
-		cli.Counted(r.Facts, "fact"), cli.Counted(r.Certificates, "part"), cli.FormatSize(int64(r.CertificateBytes)))
-	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
+	fmt.Fprintf(&s, "%s\nnodes          %d\n", r.Records.Text(), r.Nodes)
 	for i := range r.Campaigns {
 		c := &r.Campaigns[i]
 		if len(r.Campaigns) > 1 {
@@ -90,7 +83,7 @@ func (r *StoreReport) String() string {
 }
 
 // write tells how the campaign ended.
-func (r *CampaignReport) write(s *strings.Builder) {
+func (r *Outcome) write(s *strings.Builder) {
 	switch {
 	case r.Contradiction != "":
 		fmt.Fprintf(s, "stopped        %s\n", r.Contradiction)
@@ -126,28 +119,23 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 	if err != nil {
 		return StoreReport{}, nil, err
 	}
-	report := StoreReport{
-		File: file, Nodes: stats.Nodes, TreeRecords: stats.TreeRecords,
-		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
-	}
+	all := StoreReport{File: file, Nodes: stats.Nodes, Records: stats.Records}
 	for i, about := range s.Campaigns() {
-		r := CampaignReport{Name: about.Name, Board: about.Board, Root: about.Root, FirstMoves: about.FirstMoves,
-			Nodes: stats.Campaigns[i].Nodes}
+		asked := report.Question{Board: about.Board, Root: about.Root, FirstMoves: about.FirstMoves}
+		r := CampaignReport{Name: about.Name, Question: asked, Nodes: stats.Campaigns[i].Nodes}
 		var c *campaign
 		var t *tree.Tree
 		if c, t, err = stored(s, about); err == nil {
 			err = c.verify(ctx, t, o, &r)
 		}
-		report.Campaigns = append(report.Campaigns, r)
+		all.Campaigns = append(all.Campaigns, r)
 		if err != nil {
 			break
 		}
 	}
-	first := report.Campaigns[0]
-	report.Board, report.Root, report.FirstMoves, report.Settled, report.Winner = first.Board, first.Root,
-		first.FirstMoves, first.Settled, first.Winner
-	report.CertificateFile, report.Contradiction = first.CertificateFile, first.Contradiction
-	return report, first.Checked, err
+	first := all.Campaigns[0]
+	all.Question, all.Outcome = first.Question, first.Outcome
+	return all, first.Checked, err
 }
 
 // Whole reports whether all that was to be checked has been, of one report and of all campaigns of a store, nil for

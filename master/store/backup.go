@@ -239,9 +239,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err == nil {
 		err = r.Err()
 	}
-	if err == nil && (r.Nodes != before.TreeRecords || r.Facts != before.Facts ||
-		r.Certificates != before.Certificates ||
-		r.CertificateBytes != before.CertificateBytes) {
+	if err == nil && r.Records != before.Records {
 		err = fmt.Errorf("%w: it has other numbers of records than the store", ErrCorrupt)
 	}
 	if err != nil {

@@ -487,9 +487,7 @@ func checkFile(ctx context.Context, file string, parts bool, progress Progress) 
 	for _, about := range s.Campaigns() {
 		r.Campaigns = append(r.Campaigns, about.Name)
 	}
-	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Hints = st.TreeRecords, st.Facts, st.Certificates,
-		st.CertificateBytes, st.Hints
-	r.Evidence = s.evidence.String()
+	r.Records, r.Hints, r.Evidence = st.Records, st.Hints, s.evidence.String()
 	err = s.eachCertificate(func(_ proof.ID, c record.Certificate) {
 		switch {
 		case c.Dropped:

@@ -65,15 +65,11 @@ func ReadInfo(file string) (Info, error) {
 		}
 		all = append(all, own)
 	}
-	c, first := s.Campaign(), all[0]
+	first := all[0]
 	i := Info{
-		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
-		Build: c.Build, FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.TreeRecords, Facts: st.Facts,
-		Certificates:     st.Certificates,
-		CertificateBytes: st.CertificateBytes, Hints: st.Hints, Commits: st.Commits, Nodes: st.Nodes,
-		Epoch:   first.Epoch,
-		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified,
-		VerifiedBy: first.VerifiedBy, Campaigns: all,
+		File: file, About: first.About, Build: s.Campaign().Build, FileBytes: st.FileBytes, UsedBytes: st.UsedBytes,
+		Records: st.Records, Hints: st.Hints, Commits: st.Commits, Nodes: st.Nodes, Epoch: first.Epoch,
+		Stopped: first.State == "stopped", Answer: first.Answer, Campaigns: all,
 	}
 	if i.Evidence, err = s.evidenceInfo(); err != nil {
 		return Info{}, err
@@ -90,12 +86,11 @@ func ReadInfo(file string) (Info, error) {
 // campaignInfo puts together what the records say of a campaign. Its state is the strongest that
 // holds: a contradiction stops it even when it had an answer, and an answer outweighs what an
 // operator did.
-func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error) {
+func (s *Store) campaignInfo(c Campaign, progress report.Progress) (CampaignInfo, error) {
+	question := report.Question{Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves}
 	i := CampaignInfo{
-		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly,
-		Created:  c.Created,
-		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.TreeRecords, Facts: st.Facts,
-		Nodes: st.Nodes, Epoch: st.Epoch,
+		Number: c.Number, Name: c.Name, Priority: c.Priority, Share: c.Share, State: "open", Progress: progress,
+		About: report.About{Question: question, RulesOnly: c.RulesOnly, Created: c.Created},
 	}
 	r, settled, err := s.Result(c.Number)
 	if err != nil {
@@ -105,7 +100,7 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 	if err != nil {
 		return i, err
 	}
-	i.Winner, i.Verified, i.VerifiedBy = r.Winner, r.Verified, r.VerifiedBy
+	i.Answer = report.Answer{Winner: r.Winner, Verified: r.Verified, VerifiedBy: r.VerifiedBy}
 	switch {
 	case stop != nil:
 		i.State = "stopped"

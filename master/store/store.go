@@ -22,6 +22,7 @@ import (
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/store/gate"
 	"amazonsfarm/master/store/record"
+	"amazonsfarm/master/store/report"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
@@ -500,21 +501,13 @@ func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 
 // Stats are figures about a store as of one moment.
 type Stats struct {
-	FileBytes          int64           // size of the file
-	UsedBytes          int64           // of them, pages in use
-	TreeRecords, Facts uint64          // records, of all campaigns
-	Certificates       uint64          // complete ones
-	CertificateBytes   uint64          // of complete ones
-	Hints              int             // records
-	Commits            uint64          // transactions in the life of the store
-	Nodes              uint64          // as last committed, by all campaigns
-	Campaigns          []CampaignStats // by number
-}
-
-// CampaignStats are figures about one campaign.
-type CampaignStats struct {
-	TreeRecords, Facts uint64 // records; of facts: those of its pool
-	Nodes, Epoch       uint64 // as last committed
+	FileBytes int64 // size of the file
+	UsedBytes int64 // of them, pages in use
+	report.Records
+	Hints     int               // records
+	Commits   uint64            // transactions in the life of the store
+	Nodes     uint64            // as last committed, by all campaigns
+	Campaigns []report.Progress // by number
 }
 
 // Stats returns figures; it costs microseconds.
@@ -531,11 +524,10 @@ func (s *Store) Stats() (Stats, error) {
 		}
 		b := s.db.Stats()
 		st = Stats{
-			FileBytes:        info.Size(),
-			UsedBytes:        tx.Size() - int64(b.FreePageN+b.PendingPageN)*pageSize,
-			Certificates:     c.Certificates,
-			CertificateBytes: c.CertificateBytes,
-			Commits:          c.Commits,
+			FileBytes: info.Size(),
+			UsedBytes: tx.Size() - int64(b.FreePageN+b.PendingPageN)*pageSize,
+			Records:   report.Records{Certificates: c.Certificates, CertificateBytes: c.CertificateBytes},
+			Commits:   c.Commits,
 		}
 		campaigns, err := readCampaigns(tx)
 		if err != nil {
@@ -552,7 +544,7 @@ func (s *Store) Stats() (Stats, error) {
 			if about.Pool == about.Number {
 				st.Hints += tx.Bucket([]byte(record.Of(record.BucketHints, about.Number))).Stats().KeyN
 			}
-			st.Campaigns = append(st.Campaigns, CampaignStats{TreeRecords: own.Positions, Facts: shared.Facts,
+			st.Campaigns = append(st.Campaigns, report.Progress{TreeRecords: own.Positions, Facts: shared.Facts,
 				Nodes: own.Searched, Epoch: own.Epoch})
 		}
 		return nil

@@ -15,32 +15,66 @@ import (
 // Info says what a store holds and how large its parts are. Its figures about one campaign are of the
 // first one; Campaigns has all.
 type Info struct {
-	File             string    `json:"file"`
-	Format           uint32    `json:"format"`
-	Board            string    `json:"board"`
-	Root             string    `json:"root"`
-	FirstMoves       []string  `json:"first_moves,omitempty"`
-	RulesOnly        bool      `json:"rules_only"`
-	Created          time.Time `json:"created"`
-	Build            string    `json:"build"` // the program that made it
-	FileBytes        int64     `json:"file_bytes"`
-	UsedBytes        int64     `json:"used_bytes"` // the other pages are free
-	TreeRecords      uint64    `json:"tree_records"`
-	Facts            uint64    `json:"facts"`
-	Certificates     uint64    `json:"certificates"`
-	CertificateBytes uint64    `json:"certificate_bytes"`
-	Hints            int       `json:"hints"`
-	Evidence         Evidence  `json:"evidence"`
-	Commits          uint64    `json:"commits"`
-	Nodes            uint64    `json:"nodes"`
-	Epoch            uint64    `json:"epoch"`
-	Stopped          bool      `json:"stopped"` // by a contradiction
-	Winner           string    `json:"winner,omitempty"`
-	Verified         bool      `json:"verified"`
-	VerifiedBy       string    `json:"verified_by,omitempty"` // workers, where the checker of the master did not
-	Layout           Layout    `json:"layout"`
+	File   string `json:"file"`
+	Format uint32 `json:"format"`
+	About
+	Build     string `json:"build"` // the program that made it
+	FileBytes int64  `json:"file_bytes"`
+	UsedBytes int64  `json:"used_bytes"` // the other pages are free
+	Records
+	Hints    int      `json:"hints"`
+	Evidence Evidence `json:"evidence"`
+	Commits  uint64   `json:"commits"`
+	Nodes    uint64   `json:"nodes"`
+	Epoch    uint64   `json:"epoch"`
+	Stopped  bool     `json:"stopped"` // by a contradiction
+	Answer
+	Layout Layout `json:"layout"`
 
 	Campaigns []CampaignInfo `json:"campaigns"`
+}
+
+// Question is what a campaign asks.
+type Question struct {
+	Board      string   `json:"board"`
+	Root       string   `json:"root"`
+	FirstMoves []string `json:"first_moves,omitempty"`
+}
+
+// About is what a campaign asks, of which proofs, and since when.
+type About struct {
+	Question
+	RulesOnly bool      `json:"rules_only"`
+	Created   time.Time `json:"created"`
+}
+
+// Answer is what is known of the winner.
+type Answer struct {
+	Winner     string `json:"winner,omitempty"`
+	Verified   bool   `json:"verified"`
+	VerifiedBy string `json:"verified_by,omitempty"` // workers, where the checker of the master did not
+}
+
+// Records says how many records a store has, of all campaigns, and how large its parts are.
+type Records struct {
+	TreeRecords      uint64 `json:"tree_records"`
+	Facts            uint64 `json:"facts"`
+	Certificates     uint64 `json:"certificates"` // complete ones
+	CertificateBytes uint64 `json:"certificate_bytes"`
+}
+
+// Text returns the figures for people, without the end of the line.
+func (r Records) Text() string {
+	return fmt.Sprintf("records        %s, %s, %s of %s", cli.Counted(r.TreeRecords, "tree record"),
+		cli.Counted(r.Facts, "fact"), cli.Counted(r.Certificates, "part"), cli.FormatSize(int64(r.CertificateBytes)))
+}
+
+// Progress is how far the search of a campaign is.
+type Progress struct {
+	TreeRecords uint64 `json:"tree_records"`
+	Facts       uint64 `json:"facts"` // of its pool
+	Nodes       uint64 `json:"nodes"` // as last committed, like the epoch
+	Epoch       uint64 `json:"epoch"`
 }
 
 // Evidence says what lies in the folder of the parts: the certificates, and perhaps what the next master
@@ -56,23 +90,14 @@ type Evidence struct {
 
 // CampaignInfo says how far a campaign is.
 type CampaignInfo struct {
-	Number      uint32    `json:"number"`
-	Name        string    `json:"name"`
-	Board       string    `json:"board"`
-	Root        string    `json:"root"`
-	FirstMoves  []string  `json:"first_moves,omitempty"`
-	RulesOnly   bool      `json:"rules_only"`
-	Created     time.Time `json:"created"`
-	Priority    int       `json:"priority"`
-	Share       int       `json:"share"`
-	State       string    `json:"state"` // open, paused, ended, settled or stopped
-	TreeRecords uint64    `json:"tree_records"`
-	Facts       uint64    `json:"facts"` // of its pool
-	Nodes       uint64    `json:"nodes"`
-	Epoch       uint64    `json:"epoch"`
-	Winner      string    `json:"winner,omitempty"`
-	Verified    bool      `json:"verified"`
-	VerifiedBy  string    `json:"verified_by,omitempty"` // workers, where the checker of the master did not
+	Number uint32 `json:"number"`
+	Name   string `json:"name"`
+	About
+	Priority int    `json:"priority"`
+	Share    int    `json:"share"`
+	State    string `json:"state"` // open, paused, ended, settled or stopped
+	Progress
+	Answer
 }
 
 // String returns the figures in lines for people.
@@ -90,9 +115,7 @@ func (i *Info) String() string {
 	}
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
 	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
-	fmt.Fprintf(&s, "records        %s, %s, %s of %s, %s\n", cli.Counted(i.TreeRecords, "tree record"),
-		cli.Counted(i.Facts, "fact"), cli.Counted(i.Certificates, "part"), cli.FormatSize(int64(i.CertificateBytes)),
-		cli.Counted(i.Hints, "hint"))
+	fmt.Fprintf(&s, "%s, %s\n", i.Records.Text(), cli.Counted(i.Hints, "hint"))
 	e := i.Evidence
 	fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
 	if e.Missing > 0 {

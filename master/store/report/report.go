@@ -18,15 +18,12 @@ import (
 
 // A Report is what CheckFile found.
 type Report struct {
-	File             string `json:"file"`
-	Board            string `json:"board,omitempty"`
-	Root             string `json:"root,omitempty"`
-	FileBytes        int64  `json:"file_bytes"`
-	Nodes            uint64 `json:"tree_records"`
-	Facts            uint64 `json:"facts"`
-	Certificates     uint64 `json:"certificates"`
-	CertificateBytes uint64 `json:"certificate_bytes"`
-	Evidence         string `json:"evidence,omitempty"` // the folder of the parts
+	File      string `json:"file"`
+	Board     string `json:"board,omitempty"`
+	Root      string `json:"root,omitempty"`
+	FileBytes int64  `json:"file_bytes"`
+	Records
+	Evidence string `json:"evidence,omitempty"` // the folder of the parts
 	// LacksParts and LacksBytes say what the copy of a file alone lacks.
 	LacksParts uint64   `json:"lacks_parts,omitempty"`
 	LacksBytes uint64   `json:"lacks_bytes,omitempty"`
@@ -55,7 +52,6 @@ func (r *Report) Found(err error) {
 func (r *Report) String() string {
 	if r.Good {
 		what, parts := "every byte", ""
-		size := cli.FormatSize(int64(r.CertificateBytes))
 		switch {
 		case r.LacksParts > 0:
 			what = "every byte of the file"
@@ -63,16 +59,15 @@ func (r *Report) String() string {
 				"store that was copied\n", cli.Counted(r.LacksParts, "part"),
 				cli.FormatSize(int64(r.LacksBytes)), r.Evidence)
 		case r.Evidence != "" && r.Certificates > 0:
-			parts = fmt.Sprintf("parts          %d of %s in %s, each read\n", r.Certificates, size, r.Evidence)
+			parts = fmt.Sprintf("parts          %d of %s in %s, each read\n", r.Certificates,
+				cli.FormatSize(int64(r.CertificateBytes)), r.Evidence)
 			if r.Digests > 0 {
 				parts = fmt.Sprintf("parts          %d in %s, each read; %d more kept as digests only\n",
 					r.Certificates-r.Digests, r.Evidence, r.Digests)
 			}
 		}
-		text := fmt.Sprintf("store          %s: %s, %s is good\nrecords        %s, %s, %s of %s, %s\n%s",
-			r.File, cli.FormatSize(r.FileBytes), what, cli.Counted(r.Nodes, "tree record"),
-			cli.Counted(r.Facts, "fact"), cli.Counted(r.Certificates, "part"), size,
-			cli.Counted(r.Hints, "hint"), parts)
+		text := fmt.Sprintf("store          %s: %s, %s is good\n%s, %s\n%s", r.File, cli.FormatSize(r.FileBytes), what,
+			r.Records.Text(), cli.Counted(r.Hints, "hint"), parts)
 		if len(r.Campaigns) > 1 {
 			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
 		}
