@@ -320,7 +320,7 @@ func (l *library) open(path string) (p found, err error) {
 	}
 	p = found{path: path, id: proof.ID(sum.Sum(nil)), size: size, cited: cited}
 	for _, r := range info.Roots {
-		q := proof.Citation{Key: r.State.CanonicalKey(l.board), Claim: r.Claim}
+		q := r.Citation(l.board)
 		p.roots = append(p.roots, q)
 		p.arrows = max(p.arrows, proof.Arrows(q.Key))
 	}

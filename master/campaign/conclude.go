@@ -38,7 +38,7 @@ const (
 // The tests go from cheap to dear: the header, the hash of all bytes, the memory that a check takes. A
 // part that no checker could hold would be handed from worker to worker in vain. Whether the entries win
 // is not judged here, but by other workers.
-func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
+func (c *campaign) readRoots(data []byte) ([]proof.Citation, error) {
 	info, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 }
 
 // readOutline is readRoots for the outline of one.
-func (c *campaign) readOutline(outline []byte) ([]loop.Root, error) {
+func (c *campaign) readOutline(outline []byte) ([]proof.Citation, error) {
 	info, _, err := proof.ReadOutline(outline)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *campaign) readOutline(outline []byte) ([]loop.Root, error) {
 }
 
 // rootsOf returns the claims of a part of the campaign.
-func (c *campaign) rootsOf(info proof.Info) ([]loop.Root, error) {
+func (c *campaign) rootsOf(info proof.Info) ([]proof.Citation, error) {
 	board := c.root.Board
 	switch {
 	case len(info.Roots) > maxRoots:
@@ -77,9 +77,9 @@ func (c *campaign) rootsOf(info proof.Info) ([]loop.Root, error) {
 	case c.about.RulesOnly && info.Leaves != eval.MoveLeaves:
 		return nil, fmt.Errorf("%w: it uses the counting rule, which this campaign does not allow", loop.ErrOther)
 	}
-	roots := make([]loop.Root, len(info.Roots))
+	roots := make([]proof.Citation, len(info.Roots))
 	for i, r := range info.Roots {
-		roots[i] = loop.Root{Key: r.State.CanonicalKey(board), Verdict: r.Claim}
+		roots[i] = r.Citation(board)
 	}
 	return roots, nil
 }

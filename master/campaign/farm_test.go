@@ -22,7 +22,6 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
-	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -320,7 +319,7 @@ func TestUploadsAreJudged(t *testing.T) {
 		return data
 	}
 	if roots, err := f.campaigns[0].readRoots(encode("4x4", true)); err != nil || len(roots) != 1 ||
-		roots[0].Verdict != eval.Lost {
+		roots[0].Claim != eval.Lost {
 		t.Errorf("good: %v, %v", roots, err)
 	}
 	if _, err := f.campaigns[0].readRoots(encode("4x5", true)); err == nil ||
@@ -861,7 +860,7 @@ func TestOtherMoves(t *testing.T) {
 		}
 		for m := range s.AllMoves() {
 			if m != entry.Move {
-				e.Won = append(e.Won, graph.WonNode{Key: entry.Key, Move: m})
+				e.Won = append(e.Won, proof.Entry{Key: entry.Key, Move: m})
 				break
 			}
 		}

@@ -241,8 +241,8 @@ func upload(t *testing.T, into *campaign, data []byte) {
 	}
 	for _, claim := range claims {
 		s, err := claim.Key.State(board)
-		if err != nil || fuzzTruth.Wins(s) != (claim.Verdict == eval.Won) {
-			t.Fatalf("a false claim was taken: %x is %v (%v)", claim.Key.Bytes(), claim.Verdict, err)
+		if err != nil || fuzzTruth.Wins(s) != (claim.Claim == eval.Won) {
+			t.Fatalf("a false claim was taken: %x is %v (%v)", claim.Key.Bytes(), claim.Claim, err)
 		}
 	}
 	for e := range c.Set.All() {

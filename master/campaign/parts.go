@@ -84,7 +84,7 @@ func (p *proofParts) positions() (n int64) {
 // of its won nodes are entries, Prune keeps those that the roots need, and the entries cite what facts
 // prove. They become the top, one more part of the proof. follow then adds the parts of all these facts,
 // and what they cite.
-func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.WonNode) (*proofParts, error) {
+func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []proof.Entry) (*proofParts, error) {
 	k, err := c.catalogue()
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 	}
 	if len(p.top.Roots) > 0 {
 		for _, n := range won {
-			p.top.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
+			p.top.Set.Add(n)
 		}
 		var missing []amazons.Key
 		p.top, missing, err = proof.Prune(ctx, p.top,

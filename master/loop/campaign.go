@@ -31,9 +31,9 @@ type About struct {
 	Pool uint32
 
 	// ReadRoots reads a certificate of the pool and returns its claims, canonical.
-	ReadRoots func(data []byte) ([]Root, error)
+	ReadRoots func(data []byte) ([]proof.Citation, error)
 	// ReadOutline does that with what proof.Outline says of one.
-	ReadOutline func(outline []byte) ([]Root, error)
+	ReadOutline func(outline []byte) ([]proof.Citation, error)
 	// Try has the checker of this machine go over a part that is not in the store yet. Its error wraps ErrFalse
 	// where the part does not hold. nil: no part is checked before it counts.
 	Try func(ctx context.Context, data []byte) error

@@ -19,7 +19,7 @@ var ErrLarge = errors.New("the part is too large")
 // Evidence is what the tree itself contributes to the certificate of a settled campaign.
 type Evidence struct {
 	Settled    tree.Settled
-	Won        []graph.WonNode
+	Won        []proof.Entry
 	FirstMoves []graph.FirstMove
 	Nodes      uint64
 }

@@ -17,7 +17,6 @@ import (
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -221,10 +220,4 @@ func (c *Config) complete() error {
 	c.Metrics = cmp.Or(c.Metrics, NewMetrics(prometheus.NewRegistry()))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
-}
-
-// Root is a claim of a certificate: a canonical position and who wins it.
-type Root struct {
-	Key     amazons.Key
-	Verdict eval.Verdict
 }

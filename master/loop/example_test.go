@@ -11,6 +11,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // Example lets one worker have a lease and return it. What the worker is told is on disk by then.
@@ -47,7 +48,7 @@ func oneLease() error {
 	}
 	campaign := loop.Campaign{Tree: top, Settings: loop.Settings{Share: 1}, About: loop.About{
 		Number: 1, Name: "4x4", Root: root, Pool: 1,
-		ReadRoots: func([]byte) ([]loop.Root, error) { return nil, nil },
+		ReadRoots: func([]byte) ([]proof.Citation, error) { return nil, nil },
 		Conclude: func(context.Context, loop.Evidence, func(state, why string, p loop.Phase)) (loop.Conclusion, error) {
 			return loop.Conclusion{}, nil
 		},

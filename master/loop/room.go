@@ -8,10 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 )
 
@@ -138,12 +138,8 @@ func (p *pending) merge() {
 	if len(p.persist) < 2 {
 		return
 	}
-	type place struct {
-		campaign uint32
-		key      amazons.Key
-	}
 	var list []tree.Persist
-	of, at := map[uint32]int{}, map[place]int{}
+	of, at := map[uint32]int{}, map[hints.Place]int{}
 	for _, e := range p.persist {
 		i, ok := of[e.Campaign]
 		if !ok {
@@ -153,11 +149,12 @@ func (p *pending) merge() {
 		}
 		all := &list[i]
 		for _, n := range e.Nodes {
-			if i, ok := at[place{e.Campaign, n.Key}]; ok {
+			place := hints.Place{Campaign: e.Campaign, Key: n.Key}
+			if i, ok := at[place]; ok {
 				all.Nodes[i] = n
 				continue
 			}
-			at[place{e.Campaign, n.Key}] = len(all.Nodes)
+			at[place] = len(all.Nodes)
 			all.Nodes = append(all.Nodes, n)
 		}
 		all.Facts = append(all.Facts, e.Facts...)

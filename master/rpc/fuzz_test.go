@@ -196,7 +196,7 @@ func rigTree(root amazons.Position, first []amazons.Move) tree.Config {
 func (s *rigStore) describe(c *stored) loop.Campaign {
 	out := c.Campaign
 	out.Look = look
-	out.ReadRoots = func(data []byte) ([]loop.Root, error) { return readRootsFor(c.Pool, data) }
+	out.ReadRoots = func(data []byte) ([]proof.Citation, error) { return readRootsFor(c.Pool, data) }
 	out.Recheck = func(context.Context, proof.ID) error { return nil } // what certificates say is true here
 	out.Resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
 	out.Conclude = func(_ context.Context, _ loop.Evidence,
@@ -211,14 +211,14 @@ func (s *rigStore) describe(c *stored) loop.Campaign {
 }
 
 // certificateFor is a certificate for the facts of a campaign: it has another first letter for each.
-func certificateFor(facts uint32, claims ...loop.Root) []byte {
+func certificateFor(facts uint32, claims ...proof.Citation) []byte {
 	data := certificate(claims...)
 	data[0] += byte(facts - 1)
 	return data
 }
 
 // readRootsFor reads it.
-func readRootsFor(facts uint32, data []byte) ([]loop.Root, error) {
+func readRootsFor(facts uint32, data []byte) ([]proof.Citation, error) {
 	if len(data) == 0 {
 		return readRoots(data)
 	}
@@ -500,7 +500,7 @@ func raw[M any, P interface {
 
 // upload makes a certificate and uploads it, right or not.
 func (r *rig) upload(w *caller) {
-	var claims []loop.Root
+	var claims []proof.Citation
 	c := r.matter()
 	for range r.tape.Choose(5) {
 		if k, err := amazons.KeyFromBytes(r.key(c)); err == nil {
@@ -526,7 +526,7 @@ func (r *rig) upload(w *caller) {
 	}, data)
 	for _, claim := range claims {
 		if ok && len(c.claims) < 16 {
-			c.claims = append(c.claims, fact(claim.Key, farmv1.Verdict(claim.Verdict), id))
+			c.claims = append(c.claims, fact(claim.Key, farmv1.Verdict(claim.Claim), id))
 		}
 	}
 }

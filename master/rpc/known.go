@@ -60,7 +60,7 @@ func (f *farmService) claims(c *loop.About, id proof.ID) (map[amazons.Key]eval.V
 		}
 		return known.claims, nil
 	}
-	claims, err := claimsOf(c, func() ([]loop.Root, error) { return f.storedClaims(c, id) })
+	claims, err := claimsOf(c, func() ([]proof.Citation, error) { return f.storedClaims(c, id) })
 	if err != nil {
 		return nil, err
 	}
@@ -69,17 +69,17 @@ func (f *farmService) claims(c *loop.About, id proof.ID) (map[amazons.Key]eval.V
 }
 
 // claimsOf returns the claims that read finds. It is an error if they are both verdicts of a position.
-func claimsOf(c *loop.About, read func() ([]loop.Root, error)) (map[amazons.Key]eval.Verdict, error) {
+func claimsOf(c *loop.About, read func() ([]proof.Citation, error)) (map[amazons.Key]eval.Verdict, error) {
 	roots, err := read()
 	if err != nil {
 		return nil, err
 	}
 	claims := make(map[amazons.Key]eval.Verdict, len(roots))
 	for _, r := range roots {
-		if known, ok := claims[r.Key]; ok && known != r.Verdict {
+		if known, ok := claims[r.Key]; ok && known != r.Claim {
 			return nil, fmt.Errorf("it claims both verdicts of %s", c.Text(r.Key))
 		}
-		claims[r.Key] = r.Verdict
+		claims[r.Key] = r.Claim
 	}
 	return claims, nil
 }

@@ -69,7 +69,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	}
 	id := proof.ID(r.GetSha256())
 	// The first call brings the outline already, so a part that nobody wants is refused before its bytes travel.
-	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadOutline(r.GetOutline()) })
+	claims, err := claimsOf(c, func() ([]proof.Citation, error) { return c.ReadOutline(r.GetOutline()) })
 	if err != nil {
 		return nil, f.offence(ctx, s, trust.FalseCertificate,
 			status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err))
@@ -164,7 +164,7 @@ func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 }
 
 // storedClaims reads what a stored part claims: from its outline where that is kept.
-func (f *farmService) storedClaims(c *loop.About, id proof.ID) ([]loop.Root, error) {
+func (f *farmService) storedClaims(c *loop.About, id proof.ID) ([]proof.Citation, error) {
 	if f.cfg.Parts != nil {
 		// The record says what it claims, whether or not the bucket answers now.
 		if outline, _ := f.cfg.Parts.KeptOutline(c.Number, id); outline != nil {

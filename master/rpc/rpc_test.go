@@ -270,26 +270,26 @@ func (s *memory) snapshot() tree.Snapshot {
 	return out
 }
 
-func claim(k amazons.Key, v eval.Verdict) loop.Root { return loop.Root{Key: k, Verdict: v} }
+func claim(k amazons.Key, v eval.Verdict) proof.Citation { return proof.Citation{Key: k, Claim: v} }
 
 // A certificate of these tests is a word, then for each claim the key and the outcome.
 const word = "proof"
 
-func certificate(claims ...loop.Root) []byte {
+func certificate(claims ...proof.Citation) []byte {
 	b := []byte(word)
 	for _, c := range claims {
 		k := c.Key.Bytes()
-		b = append(append(b, k[:]...), byte(c.Verdict))
+		b = append(append(b, k[:]...), byte(c.Claim))
 	}
 	return b
 }
 
-func readRoots(data []byte) ([]loop.Root, error) {
+func readRoots(data []byte) ([]proof.Citation, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(word))
 	if !ok || len(rest)%17 != 0 {
 		return nil, errors.New("not a certificate")
 	}
-	var roots []loop.Root
+	var roots []proof.Citation
 	for ; len(rest) > 0; rest = rest[17:] {
 		k, err := amazons.KeyFromBytes(rest[:16])
 		if err != nil {
@@ -311,7 +311,7 @@ type settings struct {
 	root       amazons.Position
 	firstMoves []amazons.Move
 	tcp        bool // a real network instead of one in memory
-	readRoots  func([]byte) ([]loop.Root, error)
+	readRoots  func([]byte) ([]proof.Citation, error)
 	conclude   func(context.Context, loop.Evidence, func(state, why string, p loop.Phase)) (loop.Conclusion, error)
 }
 
@@ -1019,7 +1019,7 @@ func TestWhatPagesShow(t *testing.T) {
 	first := s.Moves(nil)[0]
 	after := s.After(first)
 	reply := after.Moves(nil)[0]
-	claims := []loop.Root{claim(after.After(reply).CanonicalKey(root.Board), eval.Lost),
+	claims := []proof.Citation{claim(after.After(reply).CanonicalKey(root.Board), eval.Lost),
 		claim(after.CanonicalKey(root.Board), eval.Won), claim(b.root, eval.Lost)}
 	id, err := w.upload(certificate(claims...))
 	if err != nil {

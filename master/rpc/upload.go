@@ -243,7 +243,7 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 // admit stores a part. known says that it was there before. Whether it holds is looked at later.
 func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session, id proof.ID, data []byte) (known bool,
 	err error) {
-	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadRoots(data) })
+	claims, err := claimsOf(c, func() ([]proof.Citation, error) { return c.ReadRoots(data) })
 	if err != nil {
 		kind := trust.FalseCertificate
 		if errors.Is(err, loop.ErrLarge) {

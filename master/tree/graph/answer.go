@@ -6,25 +6,18 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // What the answer rests on: the entries of the certificate that the master adds, and the nodes that
 // were needed for it.
 
-// WonNode is a won position whose evidence is the tree's own: Move, in the
-// orientation of Key, leads to Child, which is lost.
-type WonNode struct {
-	Key   amazons.Key
-	Move  amazons.Move
-	Child amazons.Key // canonical
-}
-
 // WonNodes yields every expanded node that has a lost child: the entries of the
 // certificate that the master itself adds. A node comes after those above it.
 // Where several children are lost it takes one with a fact, with as little
 // work as there is.
-func (v View) WonNodes() iter.Seq[WonNode] {
-	return func(yield func(WonNode) bool) {
+func (v View) WonNodes() iter.Seq[proof.Entry] {
+	return func(yield func(proof.Entry) bool) {
 		queue, met := []*Node{v.g.Root}, map[*Node]bool{v.g.Root: true}
 		for len(queue) > 0 {
 			n := queue[0]
@@ -39,7 +32,7 @@ func (v View) WonNodes() iter.Seq[WonNode] {
 					best = c
 				}
 			}
-			if best != nil && !yield(WonNode{n.Key, v.moveTo(n, best), best.Key}) {
+			if best != nil && !yield(proof.Entry{Key: n.Key, Move: v.moveTo(n, best)}) {
 				return
 			}
 		}
