@@ -222,13 +222,10 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	}
 	fmt.Fprintf(&s, "\nposition       %s\n", p)
 	fmt.Fprintf(&s, "value          %s", d.Verdict)
-	switch c.Look(p.State()).Verdict {
-	case eval.Open:
+	if winner := c.Look(p.State()).Verdict.Winner(p.ToMove); winner == "" {
 		s.WriteString(": the certificate does not decide it\n")
-	case eval.Won:
-		fmt.Fprintf(&s, " for the side to move, by %s: %v wins\n", d.Reason, p.ToMove)
-	default:
-		fmt.Fprintf(&s, " for the side to move, by %s: %v wins\n", d.Reason, p.ToMove.Other())
+	} else {
+		fmt.Fprintf(&s, " for the side to move, by %s: %s wins\n", d.Reason, winner)
 	}
 	if d.WinningMove != "" {
 		fmt.Fprintf(&s, "winning move   %s\n", d.WinningMove)

@@ -124,28 +124,20 @@ func New(ctx context.Context, c *proof.Certificate, p amazons.Position, limits L
 	return g, nil
 }
 
-// Winner returns who wins the position.
-func (p *Position) Winner() amazons.Colour {
-	if p.Verdict == eval.Won {
-		return p.Position.ToMove
-	}
-	return p.Position.ToMove.Other()
-}
-
 // Why says in a few words who wins and why.
 func (p *Position) Why() string {
-	side := p.Position.ToMove
+	side, winner := p.Position.ToMove, p.Verdict.Winner(p.Position.ToMove)
 	switch p.Reason {
 	case proof.ByEntry:
 		return fmt.Sprintf("%v wins with %v", side, p.Move)
 	case proof.ByRule1:
 		return fmt.Sprintf("%v has no move and has lost (rule 1)", side)
 	case proof.ByRule2:
-		return fmt.Sprintf("%v wins by counting (rule 2)", p.Winner())
+		return fmt.Sprintf("%s wins by counting (rule 2)", winner)
 	case proof.ByRule3:
-		return fmt.Sprintf("%v wins by the sum of areas (rule 3)", p.Winner())
+		return fmt.Sprintf("%s wins by the sum of areas (rule 3)", winner)
 	case proof.ByCitation:
-		return fmt.Sprintf("%v wins, as another part proves", p.Winner())
+		return fmt.Sprintf("%s wins, as another part proves", winner)
 	}
 	return fmt.Sprintf("%v loses: each move is answered", side)
 }
