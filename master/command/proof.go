@@ -26,30 +26,35 @@ func proofCommand() *cobra.Command {
 		proofShowCommand(), proofExportCommand(), proofPackCommand(), proofSplitCommand())
 }
 
+// converting is a command that makes the second of two files of the first, and prints what do says of it.
+func converting(c *cobra.Command, topic, doing string,
+	do func(ctx context.Context, from, to string) (made string, err error)) *cobra.Command {
+	c.Long, c.Args = help.Long(topic), cobra.ExactArgs(2)
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+		if err := untaken(args[1]); err != nil {
+			return err
+		}
+		hide := showTime(ctx, c, doing)
+		made, err := do(ctx, args[0], args[1])
+		if hide(); err == nil {
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s\n", args[1], made)
+		}
+		return err
+	})
+	return c
+}
+
 // proofPackCommand makes one file of a proof in parts.
 func proofPackCommand() *cobra.Command {
 	var limit int64
-	c := &cobra.Command{
-		Use:   "pack NAME.proof FILE",
-		Short: "Make one certificate of a proof in parts",
-		Long:  help.Long("proof-pack"),
-		Args:  cobra.ExactArgs(2),
-		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-			if err := untaken(args[1]); err != nil {
-				return err
+	c := converting(&cobra.Command{Use: "pack NAME.proof FILE", Short: "Make one certificate of a proof in parts"},
+		"proof-pack", "packing", func(ctx context.Context, from, to string) (string, error) {
+			cert, err := proof.Pack(ctx, from, limit)
+			if err != nil {
+				return "", err
 			}
-			hide := showTime(ctx, c, "packing")
-			cert, err := proof.Pack(ctx, args[0], limit)
-			if err == nil {
-				err = proof.WriteFile(args[1], cert)
-			}
-			if hide(); err != nil {
-				return err
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d positions in one file\n", args[1], cert.Set.Len())
-			return nil
-		}),
-	}
+			return fmt.Sprintf("%d positions in one file", cert.Set.Len()), proof.WriteFile(to, cert)
+		})
 	cli.Ranged(c.Flags(), c.Flags().Int64Var, "limit", &limit, proof.OneFilePositions, 1, 1<<40,
 		"pack at most `N` positions, of some 50 bytes of memory each")
 	return c
@@ -58,30 +63,16 @@ func proofPackCommand() *cobra.Command {
 // proofSplitCommand makes a proof in parts of one file.
 func proofSplitCommand() *cobra.Command {
 	var positions int
-	c := &cobra.Command{
-		Use:   "split FILE NAME.proof",
-		Short: "Cut a certificate into parts that cite each other, with a manifest",
-		Long:  help.Long("proof-split"),
-		Args:  cobra.ExactArgs(2),
-		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-			if err := untaken(args[1]); err != nil {
-				return err
-			}
-			hide := showTime(ctx, c, "splitting")
-			defer hide()
-			cert, err := proof.ReadFile(args[0])
+	c := converting(&cobra.Command{Use: "split FILE NAME.proof",
+		Short: "Cut a certificate into parts that cite each other, with a manifest"},
+		"proof-split", "splitting", func(ctx context.Context, from, to string) (string, error) {
+			cert, err := proof.ReadFile(from)
 			if err != nil {
-				return err
+				return "", err
 			}
-			m, err := proof.WriteParts(ctx, args[1], cert, positions)
-			if hide(); err != nil {
-				return err
-			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", args[1], cli.Counted(len(m.Parts), "part"),
-				proof.PartsFolder(args[1]))
-			return nil
-		}),
-	}
+			m, err := proof.WriteParts(ctx, to, cert, positions)
+			return cli.Counted(len(m.Parts), "part") + " in " + proof.PartsFolder(to), err
+		})
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 1<<20, 1, 1<<30,
 		"give a part at most `N` positions")
 	return c
