@@ -447,14 +447,9 @@ func (s *Store) transact(group []*request) error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			id = uint64(tx.ID())
 			// The counters are read anew in each transaction, and written only where they changed.
-			// was keeps what was read, since requests change the counters in place.
 			c, err := readCounters(tx)
 			if err != nil {
 				return err
-			}
-			was := make(map[uint32]record.Tally, len(c.More))
-			for n, own := range c.More {
-				was[n] = *own
 			}
 			for _, r := range group {
 				if r.check != nil {
@@ -472,7 +467,7 @@ func (s *Store) transact(group []*request) error {
 				return errNothing
 			}
 			c.Commits++
-			return writeCounters(tx, c, was)
+			return writeCounters(tx, c)
 		})
 	})
 	for _, r := range group {

@@ -385,17 +385,18 @@ func readCounters(tx *bbolt.Tx) (record.Counters, error) {
 	return c, nil
 }
 
-// writeCounters writes the counters that differ from the read ones.
-func writeCounters(tx *bbolt.Tx, c record.Counters, was map[uint32]record.Tally) error {
+// writeCounters writes the counters that differ from the stored ones.
+func writeCounters(tx *bbolt.Tx, c record.Counters) error {
 	meta := metaOf(tx)
 	if err := meta.Put([]byte(record.KeyCounters), record.EncodeCounters(c)); err != nil {
 		return err
 	}
 	for n, own := range c.More {
-		if old, ok := was[n]; ok && old == *own {
+		key, value := []byte(record.Of(record.KeyCounters, n)), record.EncodeTally(n, *own)
+		if bytes.Equal(meta.Get(key), value) {
 			continue
 		}
-		if err := meta.Put([]byte(record.Of(record.KeyCounters, n)), record.EncodeTally(n, *own)); err != nil {
+		if err := meta.Put(key, value); err != nil {
 			return err
 		}
 	}
