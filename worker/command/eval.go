@@ -30,26 +30,22 @@ func evalCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			given := dir != ""
+			if !given {
+				dir, _ = endgame.DefaultDir() // none where nobody says where caches are
+			}
 			var db *endgame.DB
-			if !noDB {
-				given := dir != ""
-				if !given {
-					if dir, err = endgame.DefaultDir(); err != nil {
-						dir = ""
-					}
+			if !noDB && dir != "" {
+				// A folder that the user named must have a database. The default one may be empty or
+				// absent.
+				if db, err = openFolder(dir, c.ErrOrStderr()); err != nil && given {
+					return err
+				} else if err != nil && !errors.Is(err, endgame.ErrNone) {
+					fmt.Fprintf(c.ErrOrStderr(), "worker: passed over: %v\n", err)
 				}
-				if dir != "" {
-					// A folder that the user named must have a database. The default one may be empty or
-					// absent.
-					if db, err = openFolder(dir, c.ErrOrStderr()); err != nil && given {
-						return err
-					} else if err != nil && !errors.Is(err, endgame.ErrNone) {
-						fmt.Fprintf(c.ErrOrStderr(), "worker: passed over: %v\n", err)
-					}
-				}
-				if db != nil {
-					defer db.Close()
-				}
+			}
+			if db != nil {
+				defer db.Close()
 			}
 			e := eval.NewJudge(db, eval.FullSettings()).Explain(p)
 			out := c.OutOrStdout()
