@@ -17,6 +17,8 @@ import (
 
 	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/amazons"
+
+	"github.com/prometheus/procfs"
 )
 
 // outcome is what came of one campaign.
@@ -419,12 +421,9 @@ func (m *served) quarantines() (names []string, err error) {
 
 // peakOf returns the most memory that a process has had, in bytes.
 func peakOf(pid int) int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
+	var status procfs.ProcStatus
+	if p, err := procfs.NewProc(pid); err == nil {
+		status, _ = p.NewStatus()
 	}
-	_, after, _ := strings.Cut(string(data), "VmHWM:")
-	kib := int64(0)
-	_, _ = fmt.Sscan(after, &kib)
-	return kib << 10
+	return int64(status.VmHWM)
 }

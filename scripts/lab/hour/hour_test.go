@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,13 +24,29 @@ import (
 )
 
 func TestProcess(t *testing.T) {
-	if cpu, err := cpuOf("12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 1234 66 0 0"); err != nil || cpu != 13 {
-		t.Errorf("%v, %v", cpu, err)
+	odd := filepath.Join(t.TempDir(), "a) b (c")
+	if err := os.Symlink(os.Args[0], odd); err != nil {
+		t.Fatal(err)
 	}
-	for _, bad := range []string{"", "12 (a) S 1 2", "12 (a) S 1 2 3 4 5 6 7 8 9 10 x 66"} {
-		if _, err := cpuOf(bad); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
+	c := exec.Command(odd, "-test.run", "^TestBusy$")
+	c.Env = append(os.Environ(), "BUSY=1")
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "busy\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	if p, err := lookAt(c.Process.Pid); err != nil || !p.Alive || p.CPU < 0.3 || p.CPU > 60 || p.Anon < 1<<20 {
+		t.Errorf("a program with an odd name: %+v, %v", p, err)
+	}
+	_ = c.Process.Kill()
+	_ = c.Wait()
+	if p, err := lookAt(c.Process.Pid); err != nil || p.Alive {
+		t.Errorf("a process that has ended: %+v, %v", p, err)
 	}
 	p, err := lookAt(os.Getpid())
 	if err != nil || !p.Alive || p.Anon < 1<<20 || p.FDs < 3 {
@@ -35,6 +55,21 @@ func TestProcess(t *testing.T) {
 	if p, err := lookAt(1 << 30); err != nil || p.Alive {
 		t.Errorf("no process: %+v, %v", p, err)
 	}
+}
+
+// TestBusy is no test but the process that TestProcess looks at: it uses half a second of its processor.
+func TestBusy(t *testing.T) {
+	if os.Getenv("BUSY") == "" {
+		t.Skip("it is for TestProcess")
+	}
+	var used syscall.Rusage
+	for used.Utime.Nano() < int64(time.Second/2) {
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fmt.Println("busy")
+	time.Sleep(time.Minute)
 }
 
 // TestClock lets time pass and stand still.
