@@ -133,7 +133,7 @@ func (c *connection) fetch(m *farmv1.Check) (data []byte, err error) {
 		if m.GetUrl() != "" {
 			data, err = c.get(ctx, m.GetUrl(), int64(m.GetSize()))
 		} else {
-			data, err = c.fetchOnce(ctx, m)
+			data, err = FetchPart(ctx, c.client, c.session.GetSession(), m)
 		}
 		if err == nil || lasting(err) {
 			return data, err
@@ -155,9 +155,10 @@ func lasting(err error) bool {
 	return errors.Is(err, errNoPart)
 }
 
-// fetchOnce asks the master for a part.
-func (c *connection) fetchOnce(ctx context.Context, m *farmv1.Check) ([]byte, error) {
-	in, err := c.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: c.session.GetSession(),
+// FetchPart asks a master once for a part that it wants checked. Errors are those of gRPC; codes.DataLoss where
+// more came than was announced.
+func FetchPart(ctx context.Context, client farmv1.FarmClient, session string, m *farmv1.Check) ([]byte, error) {
+	in, err := client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: session,
 		Campaign: m.GetCampaign().GetNumber(), Sha256: m.GetSha256()})
 	if err != nil {
 		return nil, err

@@ -206,12 +206,20 @@ func (c *connection) uploadOnce(e Upload) error {
 	if c.session.GetBucket() {
 		return c.place(ctx, e)
 	}
-	up, err := c.client.UploadCertificate(ctx)
+	return UploadPart(ctx, c.client, c.session.GetSession(), e, func(sent int) {
+		c.tell(Alive{Upload: true, Done: sent, Total: len(e.Part.Data)})
+	})
+}
+
+// UploadPart tries once to upload a part to a master. It tells how many bytes it has sent after each chunk.
+// Errors are those of gRPC, with the master's reason where the master has refused the part.
+func UploadPart(ctx context.Context, client farmv1.FarmClient, session string, e Upload, told func(sent int)) error {
+	up, err := client.UploadCertificate(ctx)
 	if err != nil {
 		return err
 	}
-	m := &farmv1.UploadCertificateRequest{Session: c.session.GetSession(), Sha256: e.Part.ID[:],
-		Size: uint64(len(e.Part.Data)), Campaign: e.Campaign}
+	m := &farmv1.UploadCertificateRequest{Session: session, Sha256: e.Part.ID[:], Size: uint64(len(e.Part.Data)),
+		Campaign: e.Campaign}
 	for rest := e.Part.Data; ; {
 		n := min(farmv1.ChunkBytes, len(rest))
 		m.Data, rest = rest[:n], rest[n:]
@@ -222,7 +230,7 @@ func (c *connection) uploadOnce(e Upload) error {
 		if err != nil {
 			return err
 		}
-		c.tell(Alive{Upload: true, Done: len(e.Part.Data) - len(rest), Total: len(e.Part.Data)})
+		told(len(e.Part.Data) - len(rest))
 		if len(rest) == 0 {
 			break
 		}

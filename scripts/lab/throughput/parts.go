@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math/bits"
 	"math/rand/v2"
 	"sort"
@@ -23,6 +22,7 @@ import (
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/reference"
+	"amazonsfarm/worker/agent"
 	"amazonsfarm/worker/engine"
 )
 
@@ -42,13 +42,6 @@ type proved struct {
 	data    []byte
 	entries []amazons.Key
 	base    []proof.Fact // the position that was proved
-}
-
-// A part is what a worker delivers.
-type part struct {
-	id    proof.ID
-	data  []byte
-	facts []proof.Fact
 }
 
 const (
@@ -115,7 +108,7 @@ func (e *evidence) add(ctx context.Context, from engine.Part) error {
 	}
 	e.proofs, e.all = append(e.proofs, p), e.all+int64(len(p.entries))
 	one := p.part(len(p.entries) - 1)
-	r, err := checker.Check(ctx, bytes.NewReader(one.data), int64(len(one.data)),
+	r, err := checker.Check(ctx, bytes.NewReader(one.Data), int64(len(one.Data)),
 		checker.Options{Part: true, Workers: 1})
 	if err != nil {
 		return fmt.Errorf("a prepared part does not hold: %w", err)
@@ -127,7 +120,7 @@ func (e *evidence) add(ctx context.Context, from engine.Part) error {
 }
 
 // part makes a part of a proof: its second claim is an entry.
-func (p *proved) part(entry int) part {
+func (p *proved) part(entry int) engine.Part {
 	key := p.entries[entry]
 	data := bytes.Clone(p.data)
 	root := data[firstRoot+rootBytes:]
@@ -143,17 +136,17 @@ func (p *proved) part(entry int) part {
 	for i := range facts {
 		facts[i].Certificate = id
 	}
-	return part{id, data, facts}
+	return engine.Part{Facts: facts, Data: data, ID: id}
 }
 
 // errNoMore says that all parts are delivered.
 var errNoMore = errors.New("all prepared parts are delivered; ask for more with --parts")
 
 // take returns a part that nobody has delivered.
-func (e *evidence) take() (part, error) {
+func (e *evidence) take() (engine.Part, error) {
 	n := e.next.Add(1) - 1
 	if n >= e.all {
-		return part{}, errNoMore
+		return engine.Part{}, errNoMore
 	}
 	// Neighbours come from different proofs, as those of different workers do.
 	n = n * stride % e.all
@@ -165,49 +158,34 @@ func (e *evidence) take() (part, error) {
 const stride = 1_000_003
 
 // upload brings a part to the master, as worker/agent does, and then hands the result that names it on.
-func (w *synthetic) upload(ctx context.Context, p part, then *farmv1.Result) {
+func (w *synthetic) upload(ctx context.Context, p engine.Part, then *farmv1.Result) {
 	began := time.Now()
-	err := errAgain
-	for pause := 100 * time.Millisecond; errors.Is(err, errAgain); pause = min(2*pause, 10*time.Second) {
-		if err = w.uploadOnce(ctx, p); errors.Is(err, errAgain) {
-			w.record.fullUp()
-			if farm.Wait(ctx, pause) != nil {
-				return
-			}
+	once := func() error {
+		return agent.UploadPart(ctx, w.client, w.session, agent.Upload{Part: p}, func(int) {})
+	}
+	err := once()
+	for pause := 100 * time.Millisecond; status.Code(err) == codes.ResourceExhausted; err = once() {
+		w.record.fullUp()
+		if farm.Wait(ctx, pause) != nil {
+			return
 		}
+		pause = min(2*pause, 10*time.Second)
 	}
 	if err == nil {
 		took := time.Since(began)
-		w.record.note(func(t *tally) { t.uploads, t.bytes = append(t.uploads, took), t.bytes+uint64(len(p.data)) })
+		w.record.note(func(t *tally) { t.uploads, t.bytes = append(t.uploads, took), t.bytes+uint64(len(p.Data)) })
 	}
 	w.hand(ctx, handed{err: err, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: then}}})
-}
-
-// errAgain says that the master has no place for an upload now.
-var errAgain = errors.New("too many uploads")
-
-func (w *synthetic) uploadOnce(ctx context.Context, p part) error {
-	up, err := w.client.UploadCertificate(ctx)
-	if err != nil {
-		return err
-	}
-	m := &farmv1.UploadCertificateRequest{Session: w.session, Sha256: p.id[:], Size: uint64(len(p.data)), Data: p.data}
-	if err := up.Send(m); err != nil && err != io.EOF {
-		return err
-	}
-	if _, err = up.CloseAndRecv(); status.Code(err) == codes.ResourceExhausted {
-		return errAgain
-	}
-	return err
 }
 
 // examine fetches a part and runs the checker on it, as worker/agent does.
 func (w *synthetic) examine(ctx context.Context, c *farmv1.Check) {
 	out := &farmv1.Checked{Campaign: c.GetCampaign().GetNumber(), Sha256: c.GetSha256()}
-	data, err := w.fetch(ctx, c)
-	for ; status.Code(err) == codes.ResourceExhausted && ctx.Err() == nil; data, err = w.fetch(ctx, c) {
+	data, err := agent.FetchPart(ctx, w.client, w.session, c)
+	for status.Code(err) == codes.ResourceExhausted && ctx.Err() == nil {
 		w.record.fullUp()
 		time.Sleep(100 * time.Millisecond)
+		data, err = agent.FetchPart(ctx, w.client, w.session, c)
 	}
 	id := proof.IDOf(data)
 	switch {
@@ -231,21 +209,6 @@ func (w *synthetic) examine(ctx context.Context, c *farmv1.Check) {
 		}
 	})
 	w.hand(ctx, handed{message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: out}}})
-}
-
-func (w *synthetic) fetch(ctx context.Context, c *farmv1.Check) (data []byte, err error) {
-	in, err := w.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: w.session,
-		Campaign: c.GetCampaign().GetNumber(), Sha256: c.GetSha256()})
-	for err == nil {
-		var m *farmv1.FetchCertificateResponse
-		if m, err = in.Recv(); err == nil {
-			data = append(data, m.GetData()...)
-		}
-	}
-	if err == io.EOF {
-		err = nil
-	}
-	return data, err
 }
 
 // handed is what goes beside the worker's stream hands back to it.

@@ -119,12 +119,12 @@ func TestParts(t *testing.T) {
 		if err != nil {
 			t.Fatalf("part %d of %d: %v", i, e.all, err)
 		}
-		known[p.id], claimed[p.facts[1].Key] = true, true
+		known[p.ID], claimed[p.Facts[1].Key] = true, true
 		if i%100 > 0 {
 			continue
 		}
-		r, err := checker.Check(t.Context(), bytes.NewReader(p.data), int64(len(p.data)), checker.Options{Part: true})
-		if err != nil || len(r.Roots) != len(p.facts) {
+		r, err := checker.Check(t.Context(), bytes.NewReader(p.Data), int64(len(p.Data)), checker.Options{Part: true})
+		if err != nil || len(r.Roots) != len(p.Facts) {
 			t.Errorf("part %d: %v, %v", i, r, err)
 		}
 	}

@@ -187,7 +187,7 @@ func (w *synthetic) deliver(ctx context.Context, beside *sync.WaitGroup, cancell
 		if err != nil {
 			return err
 		}
-		r.Facts = farmv1.WriteFacts(p.facts)
+		r.Facts = farmv1.WriteFacts(p.Facts)
 		r.Children = bytes.Clone(r.Children) // it waits for the upload
 		beside.Go(func() { w.upload(ctx, p, r) })
 		return nil
