@@ -8,11 +8,11 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"amazonsfarm/shared/proof"
@@ -53,7 +53,10 @@ func run(args []string) error {
 			if err != nil {
 				return err
 			}
-			data = repeatRoot(data, len(c.Roots), more)
+			c.Roots = append(c.Roots, slices.Repeat(c.Roots[len(c.Roots)-1:], more)...)
+			if data, err = proof.Encode(c); err != nil {
+				return err
+			}
 			p = proof.PartOf(c, data)
 			if err := os.WriteFile(filepath.Join(folder, p.ID.Name()), data, 0o600); err != nil {
 				return err
@@ -67,19 +70,4 @@ func run(args []string) error {
 	}
 	fmt.Printf("%s: %d parts\n", args[1], len(m.Parts))
 	return nil
-}
-
-// repeatRoot puts the last root of a certificate into its header so many times more (FORMAT.md).
-func repeatRoot(data []byte, roots, more int) []byte {
-	le := binary.LittleEndian
-	at := 48 + 20 // the first root
-	if le.Uint32(data[8:]) == 2 {
-		at += 8
-	}
-	at += 24 * roots
-	data = bytes.Join([][]byte{data[:at], bytes.Repeat(data[at-24:at], more), data[at:]}, nil)
-	le.PutUint32(data[12:], le.Uint32(data[12:])+uint32(24*more))
-	le.PutUint32(data[52:], uint32(roots+more))
-	proof.Seal(data)
-	return data
 }
