@@ -33,27 +33,19 @@ func (c *campaign) exited(e exit) error {
 	}
 	words := fmt.Sprintf("%s ended with exit code %d: %s", p.name, e.code, p.last())
 	c.ends = append(c.ends, words)
-	if p != c.master {
-		life := p.lives
-		for _, m := range c.workers {
-			if m.process == p {
-				c.after(again, func() { c.revive(p, m, life) })
-			}
+	if p == c.master {
+		if err := c.ledger.audit(c.store()); err != nil {
+			return err
 		}
-		return nil
+		if e.code != 1 {
+			return errors.New(words) // contradictions, false certificates, stores that cannot be read
+		}
+		if c.stops++; c.stops > restarts {
+			c.stopped = words
+			return nil
+		}
 	}
-	if err := c.ledger.audit(c.store()); err != nil {
-		return err
-	}
-	if e.code != 1 {
-		return errors.New(words) // contradictions, false certificates, stores that cannot be read
-	}
-	if c.stops++; c.stops > restarts {
-		c.stopped = words
-		return nil
-	}
-	life := p.lives
-	c.after(again, func() { c.revive(p, nil, life) })
+	c.reviveAfter(again, p)
 	return nil
 }
 

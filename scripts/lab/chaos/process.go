@@ -19,6 +19,7 @@ type process struct {
 	lives  int       // times it was started
 	killed bool      // by us, in this life
 	ended  bool      // it is not to be started again
+	reborn func()    // called before it starts again; nil: nothing is
 }
 
 // exit says that a process has ended.

@@ -265,11 +265,7 @@ func (r *relay) fromWorker(ctx context.Context, worker farmv1.Farm_WorkServer, o
 		if err := farm.Wait(ctx, f.late); err != nil {
 			return err
 		}
-		if old != nil {
-			r.counts.old.Add(1)
-			out.send(old)
-		}
-		hand(r.counts, out, m, f)
+		hand(r.counts, out, m, old, f)
 	}
 }
 
@@ -290,15 +286,16 @@ func (r *relay) fromMaster(ctx context.Context, master farmv1.Farm_WorkClient, o
 		if farm.Wait(ctx, f.late) != nil {
 			continue // nobody hears it
 		}
-		if old != nil {
-			r.counts.old.Add(1)
-			out.send(old)
-		}
-		hand(r.counts, out, m, f)
+		hand(r.counts, out, m, old, f)
 	}
 }
 
-func hand[M any](c *counts, out *sender[M], m M, f fate) {
+// hand sends a message as its fate says, after an old one if there is one.
+func hand[M any](c *counts, out *sender[*M], m, old *M, f fate) {
+	if old != nil {
+		c.old.Add(1)
+		out.send(old)
+	}
 	out.send(m)
 	if f.twice {
 		c.twice.Add(1)

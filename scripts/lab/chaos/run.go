@@ -202,6 +202,10 @@ func (c *campaign) play() error {
 		name := fmt.Sprintf("worker %d", i+1)
 		c.workers[i] = &member{relay: r, wire: w, process: c.process(name, c.programs.worker, "run", "--master",
 			r.address, "--cores", "1", "--table", "16MiB", "--name", fmt.Sprintf("w%d", i+1), "--log-level", "warn")}
+		c.workers[i].reborn = func() {
+			w.drop()
+			r.reborn()
+		}
 		if err := c.workers[i].start(); err != nil {
 			return err
 		}
@@ -352,8 +356,7 @@ func (c *campaign) bring(t trouble) error {
 			if t.Target == 0 {
 				c.masters++
 			}
-			life := p.lives
-			c.after(t.For, func() { c.revive(p, m, life) })
+			c.reviveAfter(t.For, p)
 		}
 	case stop:
 		life := p.lives
@@ -385,19 +388,24 @@ func (c *campaign) bring(t trouble) error {
 	return nil
 }
 
+// reviveAfter starts a process again in a while, unless it was started meanwhile.
+func (c *campaign) reviveAfter(d time.Duration, p *process) {
+	life := p.lives
+	c.after(d, func() { c.revive(p, life) })
+}
+
 // revive starts a process again that has had so many lives. Its end may not have been heard of yet.
-func (c *campaign) revive(p *process, m *member, life int) {
+func (c *campaign) revive(p *process, life int) {
 	if p.lives != life || c.over {
 		return
 	}
 	if p.cmd != nil {
-		c.after(10*time.Millisecond, func() { c.revive(p, m, life) })
+		c.after(10*time.Millisecond, func() { c.revive(p, life) })
 		return
 	}
 	c.say("%s starts again", p.name)
-	if m != nil {
-		m.wire.drop()
-		m.relay.reborn()
+	if p.reborn != nil {
+		p.reborn()
 	}
 	if err := p.start(); err != nil {
 		c.say("%v", err)
