@@ -79,12 +79,12 @@ var kinds = []kind{
 	{"contradiction", "claims both verdicts of one position", opened(contradiction)},
 	{"garbage", "sends random bytes", garbage},
 	{"truncated", "sends frames of HTTP/2 that end too early", truncated},
-	{"short", "returns each lease at once, as if it was searched", again(short)},
-	{"numbers", "returns invented numbers", again(invented)},
-	{"no-proof", "says that leases are won, without a proof", again(noProof)},
+	{"short", "returns each lease at once, as if it was searched", returning(short)},
+	{"numbers", "returns invented numbers", returning(invented)},
+	{"no-proof", "says that leases are won, without a proof", returning(noProof)},
 	{"fetcher", "fetches parts again and again and does not read them", opened(fetcher)},
 	{"tiny-parts", "uploads many parts of one entry", again(tinyParts)},
-	{"hints", "sends the largest hints that there are, without sense", again(hints)},
+	{"hints", "sends the largest hints that there are, without sense", returning(hints)},
 	{"deaf", "does not read what it is sent", deaf},
 	{"slow-pages", "keeps 4,000 requests for pages open", slowPages},
 	{"resets", "begins and resets calls as fast as it can", resets},
@@ -289,30 +289,27 @@ func contradiction(c *client) {
 	}
 }
 
-func short(c *client) {
-	returns(c, func(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
-		return &farmv1.Result{Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100), Nodes: 1}
-	})
+func short(r *mathrand.Rand, _ *farmv1.Lease) *farmv1.Result {
+	return &farmv1.Result{Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100), Nodes: 1}
 }
 
-func invented(c *client) {
-	returns(c, func(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
-		return &farmv1.Result{Phi: 1 + r.Uint32N(1<<20), Delta: 1 + r.Uint32N(1<<20), Nodes: l.GetBudgetNodes(),
-			Evaluations: 20 * l.GetBudgetNodes()}
-	})
+func invented(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
+	return &farmv1.Result{Phi: 1 + r.Uint32N(1<<20), Delta: 1 + r.Uint32N(1<<20), Nodes: l.GetBudgetNodes(),
+		Evaluations: 20 * l.GetBudgetNodes()}
 }
 
-func noProof(c *client) {
-	returns(c, func(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
-		return &farmv1.Result{Verdict: farmv1.Verdict(1 + r.IntN(2)), Nodes: l.GetBudgetNodes()}
-	})
+func noProof(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
+	return &farmv1.Result{Verdict: farmv1.Verdict(1 + r.IntN(2)), Nodes: l.GetBudgetNodes()}
 }
 
-func returns(c *client, of func(*mathrand.Rand, *farmv1.Lease) *farmv1.Result) {
-	c.take()
-	if c.wait(50 * time.Millisecond); c.ok() {
-		c.result(of(c.random, c.lease))
-	}
+// returning takes leases and returns each with what of makes of it.
+func returning(of func(*mathrand.Rand, *farmv1.Lease) *farmv1.Result) deed {
+	return again(func(c *client) {
+		c.take()
+		if c.wait(50 * time.Millisecond); c.ok() {
+			c.result(of(c.random, c.lease))
+		}
+	})
 }
 
 func fetcher(c *client) {
@@ -331,12 +328,10 @@ func tinyParts(c *client) {
 	c.deliver(data, fact)
 }
 
-func hints(c *client) {
-	returns(c, func(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
-		data := make([]byte, 1<<20)
-		_, _ = rand.Read(data)
-		return &farmv1.Result{Phi: 50, Delta: 50, Nodes: l.GetBudgetNodes(), Hints: data, Children: data[:300]}
-	})
+func hints(_ *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
+	data := make([]byte, 1<<20)
+	_, _ = rand.Read(data)
+	return &farmv1.Result{Phi: 50, Delta: 50, Nodes: l.GetBudgetNodes(), Hints: data, Children: data[:300]}
 }
 
 func deaf(c *client) {
