@@ -76,7 +76,7 @@ func Write(ctx context.Context, name string, in Input) (*proof.Set, error) {
 	} else if whole != nil {
 		return set, proof.WriteEncoded(name, whole)
 	}
-	union := proof.Certificate{Board: in.Board, Leaves: eval.MoveLeaves, Roots: in.Roots, Set: new(proof.Set)}
+	union := proof.Certificate{Board: in.Board, Leaves: in.Leaves, Roots: in.Roots, Set: new(proof.Set)}
 	union.Set.Merge(in.Top)
 	for i, f := range in.Parts {
 		if err := ctx.Err(); err != nil {
@@ -89,14 +89,12 @@ func Write(ctx context.Context, name string, in Input) (*proof.Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("part %v: %w", f.ID, err)
 		}
-		union.Leaves = min(union.Leaves, c.Leaves)
 		if union.Set.Len() == 0 {
 			union.Set = c.Set
 		} else {
 			union.Set.Merge(c.Set)
 		}
 	}
-	union.Leaves = max(union.Leaves, in.Leaves)
 	pruned, missing, err := proof.Prune(ctx, union, nil)
 	if err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 // leaf judges a position by the leaf rules of certificates.
 func leaf(s amazons.State, b amazons.Board) eval.Verdict {
 	canonical, _ := s.Canonical(b)
-	return eval.Plain(canonical, eval.SumLeaves)
+	return eval.Plain(b, canonical, eval.ClosingLeaves)
 }
 
 // counted returns a move after which the leaf rules still say that the other side loses: the one that

@@ -150,7 +150,7 @@ func before(a, b amazons.Move) bool {
 // leaf judges a position by the leaf rules of the campaign.
 func (k *look) leaf(s amazons.State) eval.Verdict {
 	canonical, _ := s.Canonical(k.board)
-	return eval.Plain(canonical, eval.LeavesOf(k.campaign.RulesOnly))
+	return eval.Plain(k.board, canonical, eval.LeavesOf(k.campaign.RulesOnly))
 }
 
 // find returns the winning moves of those of the sorted keys that are in parts. It stops when

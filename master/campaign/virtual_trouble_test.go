@@ -321,7 +321,7 @@ func TestTendBesideSlowUploads(t *testing.T) {
 			v.t.Fatal(err)
 		}
 		var parts []proof.Certificate // the last one proves the root
-		if err := proof.Split(v.t.Context(), certificate, 60, func(c proof.Certificate) error {
+		if err := proof.Split(v.t.Context(), certificate, 12, func(c proof.Certificate) error {
 			parts = append([]proof.Certificate{c}, parts...)
 			return nil
 		}); err != nil || len(parts) < 3 {

@@ -28,9 +28,9 @@ func TestLargeProof(t *testing.T) {
 	whole, name := filepath.Join(folder, "whole.proof"), filepath.Join(folder, "parts.proof")
 	run(solveCommand(), "4x4", "--store", filepath.Join(folder, "s.db"), "--proof", whole, "--cores", "1",
 		"--table", "16MiB")
-	run(proofCommand(), "split", whole, name, "--positions", "20")
+	run(proofCommand(), "split", whole, name, "--positions", "10")
 	defer func(n int64) { wholePositions = n }(wholePositions)
-	wholePositions = 100
+	wholePositions = 30
 	way := []string{"show", name}
 	for range 6 {
 		out, said := run(proofCommand(), way...)

@@ -24,14 +24,14 @@ import (
 // Proved is what a certificate says of a position.
 type Proved struct {
 	Verdict     string `json:"value"`                  // won, lost or open, for the side to move
-	Reason      string `json:"reason"`                 // entry, rule 1 to 3, replies, citation, none; see proof.Reason
-	WinningMove string `json:"winning_move,omitempty"` // of an entry
+	Reason      string `json:"reason"`                 // entry, rule 1 to 4, replies, citation, none; see proof.Reason
+	WinningMove string `json:"winning_move,omitempty"` // of an entry, or by rule 4
 }
 
 // OfFinding makes the document of a finding.
 func OfFinding(f proof.Finding) Proved {
 	out := Proved{Verdict: f.Verdict.String(), Reason: f.Reason.String()}
-	if f.Reason == proof.ByEntry {
+	if f.Reason == proof.ByEntry || f.Reason == proof.ByRule4 {
 		out.WinningMove = f.Move.String()
 	}
 	return out

@@ -91,7 +91,7 @@ func TestWholeProof(t *testing.T) {
 				t.Fatalf("%v: %d moves of %d", p, len(n.Moves), len(legal))
 			}
 		default:
-			if v := eval.Plain(must(p.State().Canonical(p.Board)), eval.SumLeaves); len(n.Moves) != 0 ||
+			if v := eval.Plain(p.Board, must(p.State().Canonical(p.Board)), eval.ClosingLeaves); len(n.Moves) != 0 ||
 				v != map[string]eval.Verdict{"won": eval.Won, "lost": eval.Lost}[n.Verdict] {
 				t.Fatalf("%v: %+v, the leaf rules say %v", p, n, v)
 			}

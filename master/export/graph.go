@@ -136,6 +136,8 @@ func (p *Position) Why() string {
 		return fmt.Sprintf("%s wins by counting (rule 2)", winner)
 	case proof.ByRule3:
 		return fmt.Sprintf("%s wins by the sum of areas (rule 3)", winner)
+	case proof.ByRule4:
+		return fmt.Sprintf("%v wins with the closing move %v (rule 4)", side, p.Move)
 	case proof.ByCitation:
 		return fmt.Sprintf("%s wins, as another part proves", winner)
 	}

@@ -39,7 +39,7 @@ type farmService struct {
 func newFarmService(l *loop.Loop, c Config, log *slog.Logger) *farmService {
 	f := &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
 		lines: rate.NewLimiter(1, c.Limits.Lines), crowd: make(chan struct{}, trialCrowd),
-		trial: make(chan struct{}, 1),
+		trial:   make(chan struct{}, 1),
 		uploads: newUploads(c.Limits.Uploads, c.Limits.SmallUploads, c.MaxCertificateBytes),
 		traffic: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "amazons_master_evidence_bytes_total",
 			Help: "Bytes of parts that workers sent through the master, and got from it. With a bucket none do."},

@@ -595,7 +595,7 @@ func TestJoinGate(t *testing.T) {
 	}{
 		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
 			"protocol version 6"},
-		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 2"},
+		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 3"},
 		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 },
 			codes.FailedPrecondition,
 			"use worker and master of one release"},

@@ -206,7 +206,7 @@ func TestPages(t *testing.T) {
 		{"/api/explore", 200, "application/json", `"outcome":"loses"`},
 		{"/api/explore?moves=b1b2b1", 200, "application/json", `"position":".BB./B..B/WW.W/.xW. b"`},
 		{"/api/explore?position=" + position, 200, "application/json", `"position":".BB./B..B/W..W/xWW. w"`},
-		{"/api/play?moves=B1-B2xB1", 200, "application/json", `"basis":"search"`},
+		{"/api/play?moves=B1-B2xD4", 200, "application/json", `"basis":"search"`},
 		{"/api/judge?position=W.x./.xxB/x...%20w", 200, "application/json", `"verdict":"lost"`},
 		{"/api/work", 200, "application/json", `"unit":"nodes"`},
 		{"/icon.svg", 200, "image/svg+xml", "<svg"},

@@ -188,6 +188,12 @@ func (b *board) canonical(p position) position {
 // move is a queen's move and its arrow, as square numbers.
 type move struct{ from, to, arrow uint8 }
 
+// legal reports whether m, of squares of the board, is a legal move of the side to move in p.
+func (b *board) legal(p position, m move) bool {
+	return p.own()>>m.from&1 != 0 && b.queenLines(int(m.from), p.occupied())>>m.to&1 != 0 &&
+		b.queenLines(int(m.to), p.occupied()&^(1<<m.from))>>m.arrow&1 != 0
+}
+
 // illegal says why m is not a legal move of the side to move in p; it returns "" for a legal move.
 func (b *board) illegal(p position, m move) string {
 	n := uint8(b.squares)

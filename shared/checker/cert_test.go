@@ -225,7 +225,7 @@ func (p *prover) solve(q position) answer {
 // prove solves the roots and returns the certificate that has exactly the entries that are needed.
 func (p *prover) prove(roots ...root) *paper {
 	c := &paper{w: p.width, h: p.height, roots: slices.Clone(roots), perBlock: maxBlockEntries}
-	c.flags = [...]byte{1: 0, 2: 1, 3: 3}[p.rules]
+	c.flags = [...]byte{1: 0, 2: 1, 3: 3, 4: 7}[p.rules]
 	layers := make([]map[position]move, p.squares+2)
 	var won, lost func(q position)
 	won = func(q position) {

@@ -96,7 +96,7 @@ func tiny(t testing.TB) *paper {
 func (p *prover) play(q position) position { return q.play(p.allMoves(q)[0]) }
 
 func TestWholeGame4x4(t *testing.T) {
-	for _, rules := range []int{1, 2, 3} {
+	for _, rules := range []int{1, 2, 3, 4} {
 		c := newProver(4, 4, rules).prove(root{position: startPosition(4, 4)})
 		c.perBlock = 300
 		var first *Report
@@ -117,8 +117,9 @@ func TestWholeGame4x4(t *testing.T) {
 			first.Rules != rules {
 			t.Errorf("report %+v", first)
 		}
-		if first.Lookups != first.Replies || first.LeafRule1 == 0 || (first.LeafRule2 == 0) == (rules > 1) ||
-			(first.LeafRule3 == 0) == (rules > 2) {
+		if first.Lookups != first.Replies || (first.LeafRule1 == 0) == (rules < 4) ||
+			(first.LeafRule2 == 0) == (rules > 1) || (first.LeafRule3 == 0) == (rules > 2) ||
+			(first.LeafRule4 == 0) == (rules > 3) {
 			t.Errorf("report %+v", first)
 		}
 		if text := first.String(); !strings.Contains(text, ".BB./B..B/W..W/.WW. w: black wins") {
@@ -219,8 +220,8 @@ func TestFileErrors(t *testing.T) {
 		{"header beyond the file", set32(12, 1<<20), ErrTruncated, "the header ends at byte"},
 		{"width 0", setByte(prefixBytes, 0), ErrHeader, "0x4"},
 		{"height 9", setByte(prefixBytes+1, 9), ErrHeader, "4x9"},
-		{"flags", setByte(prefixBytes+2, 2), ErrHeader, "0, 1 or 3"},
-		{"zero byte", setByte(prefixBytes+3, 1), ErrHeader, "0, 1 or 3"},
+		{"flags", setByte(prefixBytes+2, 2), ErrHeader, "0, 1, 3 or 7"},
+		{"zero byte", setByte(prefixBytes+3, 1), ErrHeader, "0, 1, 3 or 7"},
 		{"no roots", set32(prefixBytes+4, 0), ErrHeader, "0 roots"},
 		{"many roots", set32(prefixBytes+4, 1<<32-1), ErrHeader, "4294967295 roots"},
 		{"many layers", set32(prefixBytes+8, 1<<32-1), ErrHeader, "4294967295 layers"},

@@ -24,8 +24,8 @@
 //
 // # Reading order
 //
-// board.go (squares, symmetries, moves), rules.go and sum.go (the leaf rules), verify.go (one entry, one root),
-// table.go (the set of positions of a layer), file.go (the file format), check.go (the whole run),
-// manifest.go (the list of the parts of a proof), parts.go (the run over them), state.go (to go on
-// later), report.go and text.go (what is said).
+// board.go (squares, symmetries, moves), rules.go, sum.go and closing.go (the leaf rules), verify.go (one
+// entry, one root), table.go (the set of positions of a layer), file.go (the file format), check.go (the
+// whole run), manifest.go (the list of the parts of a proof), parts.go (the run over them), state.go (to go
+// on later), report.go and text.go (what is said).
 package checker

@@ -231,7 +231,8 @@ func (d dumb) walk(side byte, except [2]int) (n int) {
 	return n
 }
 
-func (d dumb) verdict() Verdict {
+// verdict applies so many rules, 3 or 4.
+func (d dumb) verdict(rules int) Verdict {
 	d = d.canonical()
 	if len(d.moves()) == 0 {
 		return Lost
@@ -261,6 +262,13 @@ func (d dumb) verdict() Verdict {
 		return Won
 	case mine.sum('p', false):
 		return Lost
+	}
+	if rules > 3 && d.count('.') <= 20 {
+		for _, after := range d.moves() {
+			if dumbOf(d.w, d.h, after).verdict(3) == Lost {
+				return Won
+			}
+		}
 	}
 	return Open
 }

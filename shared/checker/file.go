@@ -212,11 +212,10 @@ func (c *certificate) parseBoard(h []byte) error {
 	if c.board = boardOf(int(h[0]), int(h[1])); c.board == nil {
 		return badHeader("the board is said to be %dx%d, sides are 1 to %d", h[0], h[1], maxSide)
 	}
-	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
-		return badHeader("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1 or 3 and the byte 0",
-			h[2], h[3])
+	if c.rules = [256]int{0: 1, 1: 2, 3: 3, 7: 4}[h[2]]; c.rules == 0 || h[3] != 0 {
+		return badHeader("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1, 3 or 7 and the "+
+			"byte 0", h[2], h[3])
 	}
-	c.rules = [...]int{0: 1, 1: 2, 3: 3}[h[2]]
 	return nil
 }
 

@@ -38,11 +38,12 @@ type Counts struct {
 	Entries int64 `json:"entries"` // positions verified
 	Replies int64 `json:"replies"` // replies looked at, to moves of entries and to roots
 	Lookups int64 `json:"lookups"` // positions looked for in a layer
-	// LeafRule1 to LeafRule3 are the numbers of positions that were decided by the leaf rules, counted
+	// LeafRule1 to LeafRule4 are the numbers of positions that were decided by the leaf rules, counted
 	// each time one was met.
 	LeafRule1 int64 `json:"leaf_rule1"`
 	LeafRule2 int64 `json:"leaf_rule2"`
 	LeafRule3 int64 `json:"leaf_rule3"`
+	LeafRule4 int64 `json:"leaf_rule4,omitempty"`
 }
 
 // add adds the counts of another part, or of another goroutine.
@@ -53,6 +54,7 @@ func (c *Counts) add(d Counts) {
 	c.LeafRule1 += d.LeafRule1
 	c.LeafRule2 += d.LeafRule2
 	c.LeafRule3 += d.LeafRule3
+	c.LeafRule4 += d.LeafRule4
 }
 
 // leaf counts a position that a leaf rule decided; 0 is none.
@@ -64,6 +66,8 @@ func (c *Counts) leaf(rule int) {
 		c.LeafRule2++
 	case 3:
 		c.LeafRule3++
+	case 4:
+		c.LeafRule4++
 	}
 }
 
@@ -188,8 +192,12 @@ func (r *Report) String() string {
 		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), no other rule allowed\n",
 			r.LeafRule1, r.LeafRule2)
 	default:
-		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), %d by rule 3 (sum)\n", r.LeafRule1,
+		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), %d by rule 3 (sum)", r.LeafRule1,
 			r.LeafRule2, r.LeafRule3)
+		if r.Rules > 3 {
+			fmt.Fprintf(&s, ", %d by rule 4 (closing move)", r.LeafRule4)
+		}
+		s.WriteByte('\n')
 	}
 	rate := 0.0
 	if r.Seconds > 0 {

@@ -18,9 +18,8 @@ func (v Verdict) String() string { return [...]string{"open", "won", "lost"}[v] 
 
 // LeafVerdict applies the leaf rules of a certificate (FORMAT.md, "The leaf rules") to the
 // position with the words a and b in the certificate's packing, on a board of width files and
-// height ranks. It canonicalises first. rules is the number of leaf rules allowed, 1 to 3, in their order. A
-// side that is not
-// 1..8, or a bit outside the board, gives Open. It is exported so that the tests of other
+// height ranks. It canonicalises first. rules is the number of leaf rules allowed, 1 to 4, in their order. A
+// side that is not 1..8, or a bit outside the board, gives Open. It is exported so that the tests of other
 // implementations can compare themselves with this one.
 func LeafVerdict(width, height int, a, b uint64, rules int) Verdict {
 	bd := boardOf(width, height)
@@ -39,12 +38,14 @@ func (b *board) verdict(p position, rules int) Verdict {
 		return Won
 	case b.losing(p, rules) != 0:
 		return Lost
+	case rules >= 4 && b.closes(p, new(hints)):
+		return Won
 	}
 	return Open
 }
 
-// winning returns the number of the first leaf rule by which the side to move wins, 0 if it is none of those
-// allowed.
+// winning returns the number of the first of rules 2 and 3 by which the side to move wins, 0 if it is none of
+// those allowed.
 func (b *board) winning(p position, rules int) int {
 	if rules < 2 {
 		return 0

@@ -34,10 +34,14 @@ func TestLeafRulesAgainstExhaustiveSearch(t *testing.T) {
 		w, h := size[0], size[1]
 		b := boardOf(w, h)
 		p := randomPosition(rng, w, h, 4+i%6)
-		got := LeafVerdict(w, h, p.a, p.b, 3)
+		rules := 3
+		if i%25 == 0 { // word by word, rule 4 looks at all moves
+			rules = 4
+		}
+		got := LeafVerdict(w, h, p.a, p.b, rules)
 		seen[got]++
-		if want := dumbOf(w, h, p).verdict(); got != want {
-			t.Fatalf("%s: %v, word by word %v", b.positionText(p, false), got, want)
+		if want := dumbOf(w, h, p).verdict(rules); got != want {
+			t.Fatalf("%s: by rules 1 to %d %v, word by word %v", b.positionText(p, false), rules, got, want)
 		}
 		if got != Open {
 			if won := exhaustive(b, p, map[position]bool{}); won != (got == Won) {
@@ -64,7 +68,7 @@ func TestLeafRulesOnWholeBoards(t *testing.T) {
 		decided := 0
 		for a := range b.full + 1 {
 			for c := range b.full + 1 {
-				v := LeafVerdict(b.width, b.height, a, c, 3)
+				v := LeafVerdict(b.width, b.height, a, c, 4)
 				if v == Open {
 					continue
 				}
@@ -123,8 +127,12 @@ func FuzzLeafRule(f *testing.F) {
 		rng := rand.New(rand.NewPCG(seed, more))
 		b := boardOf(width, height)
 		p := randomPosition(rng, width, height, 9)
-		got := LeafVerdict(width, height, p.a, p.b, 3)
-		if want := dumbOf(width, height, p).verdict(); got != want {
+		rules := 3
+		if more%16 == 0 { // word by word, rule 4 looks at all moves
+			rules = 4
+		}
+		got := LeafVerdict(width, height, p.a, p.b, rules)
+		if want := dumbOf(width, height, p).verdict(rules); got != want {
 			t.Fatalf("%s: %v, word by word %v", b.positionText(p, false), got, want)
 		}
 		if got == Open {

@@ -89,10 +89,14 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 	return s, nil
 }
 
-// lineOf is the line of a part.
+// lineOf is the line of a part. It says nothing of rule 4 where that decided nothing.
 func lineOf(i int64, c Counts) string {
-	return fmt.Sprintf("%d %d %d %d %d %d %d ok", i, c.Entries, c.Replies, c.Lookups, c.LeafRule1, c.LeafRule2,
-		c.LeafRule3)
+	fourth := ""
+	if c.LeafRule4 != 0 {
+		fourth = fmt.Sprintf(" %d", c.LeafRule4)
+	}
+	return fmt.Sprintf("%d %d %d %d %d %d %d%s ok", i, c.Entries, c.Replies, c.Lookups, c.LeafRule1, c.LeafRule2,
+		c.LeafRule3, fourth)
 }
 
 // torn reports whether a text can be what a kill has left of the line of a part.
@@ -116,7 +120,8 @@ func readState(f io.Reader, name, head string, parts *pages, done bitmap, counts
 		line = strings.TrimSuffix(line, "\n")
 		var i int64
 		var c Counts
-		_, _ = fmt.Sscan(line, &i, &c.Entries, &c.Replies, &c.Lookups, &c.LeafRule1, &c.LeafRule2, &c.LeafRule3)
+		_, _ = fmt.Sscan(line, &i, &c.Entries, &c.Replies, &c.Lookups, &c.LeafRule1, &c.LeafRule2, &c.LeafRule3,
+			&c.LeafRule4)
 		whole := line == lineOf(i, c)
 		before, headed := strings.CutSuffix(line, head)
 		fits := !errors.Is(err, bufio.ErrBufferFull)
@@ -151,7 +156,8 @@ func (c *cursor) fits(i int64, counts Counts) (bool, error) {
 	}
 	p := parsePart(h)
 	most := (p.entries + p.roots) << 14
-	for _, n := range [...]int64{counts.Replies, counts.Lookups, counts.LeafRule1, counts.LeafRule2, counts.LeafRule3} {
+	for _, n := range [...]int64{counts.Replies, counts.Lookups, counts.LeafRule1, counts.LeafRule2, counts.LeafRule3,
+		counts.LeafRule4} {
 		if n < 0 || n > most {
 			return false, nil
 		}

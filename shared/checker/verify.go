@@ -25,6 +25,7 @@ type verifier struct {
 	smallest [64]uint64
 	ties     [64]uint8
 
+	hints hints     // for rule 4
 	batch [64]reply // replies that wait to be looked up together
 	touch uint64    // keeps the reads of table.touch from being optimised away
 }
@@ -87,7 +88,7 @@ func (v *verifier) unproved(p position, reply move) string {
 	n := q.arrows()
 	s := fmt.Sprintf("%s leads to %s (canonical), which is neither %s of layer %d nor won by a leaf rule",
 		v.moveText(reply), v.positionText(q, v.blackToMove(n)), v.evidence, n)
-	for more := v.rules + 1; more <= 3; more++ {
+	for more := v.rules + 1; more <= 4; more++ {
 		if v.verdict(q, more) == Won {
 			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it, so this takes a "+
 				"proof that was made for fewer rules", v.rules, more)
@@ -103,25 +104,29 @@ func (v *verifier) unproved(p position, reply move) string {
 func (v *verifier) won(p position, t *table) bool {
 	p = v.canonical(p)
 	v.counts.Lookups++
-	return t.has(p) || v.wonByLeaf(p)
+	return t.has(p) || v.wonByLeaf(p, p)
 }
 
-// wonByLeaf looks at rules 2 and 3: rule 1 wins nothing for the side to move.
-func (v *verifier) wonByLeaf(p position) bool {
+// wonByLeaf looks at rules 2 to 4: rule 1 wins nothing for the side to move. p is canonical, and image is an
+// image of it.
+func (v *verifier) wonByLeaf(p, image position) bool {
 	rule := v.winning(p, v.rules)
+	if rule == 0 && v.rules >= 4 && v.closes(image, &v.hints) {
+		rule = 4
+	}
 	v.counts.leaf(rule)
 	return rule != 0
 }
 
-// firstUnproved returns the number of the first of the replies that is neither in t nor won by a
+// firstUnproved returns the number of the first of the replies to p that is neither in t nor won by a
 // leaf rule, or -1.
-func (v *verifier) firstUnproved(replies []reply, t *table) int {
+func (v *verifier) firstUnproved(p position, replies []reply, t *table) int {
 	v.counts.Replies += int64(len(replies))
 	v.counts.Lookups += int64(len(replies))
 	v.touch += t.touch(replies)
 	for i := range replies {
 		r := &replies[i] // its word a is not 0: the arrow of the reply is in it
-		if (t == nil || !t.hasFrom(r.home, r.after)) && !v.wonByLeaf(r.after) {
+		if (t == nil || !t.hasFrom(r.home, r.after)) && !v.wonByLeaf(r.after, p.play(r.move)) {
 			return i
 		}
 	}
@@ -186,7 +191,7 @@ func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 				// cache of the machine, and sixty-four misses at a time take hardly longer than
 				// one.
 				if n == len(v.batch) {
-					if i := v.firstUnproved(v.batch[:n], next); i >= 0 {
+					if i := v.firstUnproved(p, v.batch[:n], next); i >= 0 {
 						return v.batch[i].move, false
 					}
 					n = 0
@@ -196,7 +201,7 @@ func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 			}
 		}
 	}
-	if i := v.firstUnproved(v.batch[:n], next); i >= 0 {
+	if i := v.firstUnproved(p, v.batch[:n], next); i >= 0 {
 		return v.batch[i].move, false
 	}
 	return move{}, true

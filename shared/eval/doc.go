@@ -17,8 +17,9 @@
 //  5. A closing move ([Judge.Closing]): one first move that shuts the other side out, so that rule 3
 //     then decides.
 //
-// A certificate may use rules 1 and 2 as leaves, and a plain form of rule 3 ([Plain]); the checker
-// knows only these. The other rules save search, and the proof is refined below them.
+// A certificate may use rules 1 and 2 as leaves, and plain forms of rules 3 and 5 ([Plain], which calls
+// the latter rule 4); the checker knows only these. The other rules save search, and the proof is refined
+// below them.
 //
 // [Evaluate] also returns the [Features] from which a search takes its first numbers.
 //
@@ -30,7 +31,7 @@
 //
 // # Where to read
 //
-//   - verdict.go, evaluate.go, plain.go: the verdict, the counting lemma, the leaf rules.
+//   - verdict.go, evaluate.go, plain.go, rule4.go: the verdict, the counting lemma, the leaf rules.
 //   - judge.go: the sum of areas, from [Judge.Evaluate] down to what one side is sure of.
 //   - territory.go, contest.go: the two kinds of areas of that side.
 //   - tally.go: lower bounds of games and their sum for one side.

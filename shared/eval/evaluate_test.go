@@ -37,7 +37,7 @@ func TestEvaluateAgainstSearch(t *testing.T) {
 				t.Fatalf("%v: the evaluation says %v, search says won=%v", amazons.PositionOf(b, s, amazons.White), v,
 					won)
 			}
-			if eval.Plain(s, eval.CountLeaves) == eval.Open {
+			if eval.Plain(b, s, eval.CountLeaves) == eval.Open {
 				beyond++
 			}
 		}
@@ -65,7 +65,7 @@ func TestSafeMove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := eval.Plain(p.State(), eval.CountLeaves); v != eval.Open {
+		if v := eval.Plain(p.Board, p.State(), eval.CountLeaves); v != eval.Open {
 			t.Errorf("%s: the leaf rules decide it: %v", c.position, v)
 		}
 		got, _ := eval.Evaluate(p.State())

@@ -11,9 +11,10 @@ import (
 type Leaves uint8
 
 const (
-	SumLeaves   Leaves = iota // rules 1, 2 and 3
-	CountLeaves               // rules 1 and 2
-	MoveLeaves                // rule 1 alone
+	ClosingLeaves Leaves = iota // rules 1 to 4
+	SumLeaves                   // rules 1, 2 and 3
+	CountLeaves                 // rules 1 and 2
+	MoveLeaves                  // rule 1 alone
 )
 
 // LeavesOf returns the leaf rules of a proof: rule 1 alone, or all.
@@ -21,18 +22,29 @@ func LeavesOf(rulesOnly bool) Leaves {
 	if rulesOnly {
 		return MoveLeaves
 	}
-	return SumLeaves
+	return ClosingLeaves
 }
 
-// Plain applies the leaf rules of a certificate to s: rule 1, rule 2 in its cases 2a, 2b and 2c, and
-// rule 3 (proof/FORMAT.md, "The leaf rules"; Müller 2001, sections 2.1 to 2.3; Song and Müller 2014,
-// section IV), as far as allowed. Won and Lost hold on any board and with any number of queens. Most
-// positions are Open.
+// Plain applies the leaf rules of a certificate to s: rule 1, rule 2 in its cases 2a, 2b and 2c,
+// rule 3, and rule 4 (proof/FORMAT.md, "The leaf rules"; Müller 2001, sections 2.1 to 2.3; Song and
+// Müller 2014, section IV), as far as allowed. Won and Lost hold on any board and with any number of
+// queens. Most positions are Open.
 //
 // For an answer in a proof, s must be canonical ([amazons.State.Canonical]), since the checker looks
 // at the canonical image. Walks break ties by square number, so one image of a position may be Open
 // where another is decided. Two images are never Won and Lost.
-func Plain(s amazons.State, allowed Leaves) Verdict {
+func Plain(b amazons.Board, s amazons.State, allowed Leaves) Verdict {
+	v := plain(s, allowed)
+	if v == Open && allowed == ClosingLeaves {
+		if _, ok := ClosingMove(b, s); ok {
+			return Won
+		}
+	}
+	return v
+}
+
+// plain is Plain without rule 4.
+func plain(s amazons.State, allowed Leaves) Verdict {
 	empty := s.Empty
 	if amazons.Grow(s.Own)&empty == 0 {
 		return Lost // rule 1
@@ -49,21 +61,23 @@ func Plain(s amazons.State, allowed Leaves) Verdict {
 	if room+1 >= n && moverWins(s.Own, t, c, n) {
 		return Won // 2a or 2b
 	}
-	if allowed == SumLeaves && winsSum(s.Own, s.Opp, c, t, true) {
+	if allowed <= SumLeaves && winsSum(s.Own, s.Opp, c, t, true) {
 		return Won
 	}
 
 	// Own to move, the opponent is P.
-	c = amazons.Flood(s.Own, empty)
-	t = empty &^ c
-	n, room = bits.OnesCount64(c), bits.OnesCount64(t)
-	if room >= n && walks(s.Opp, amazons.Grow(c), t, n) {
-		return Lost // 2c
-	}
-	if allowed == SumLeaves && winsSum(s.Opp, s.Own, c, t, false) {
+	if loses(s, amazons.Flood(s.Own, empty), allowed) {
 		return Lost
 	}
 	return Open
+}
+
+// loses reports whether own, which is to move, loses by 2c or 3a. It reaches the squares c.
+func loses(s amazons.State, c amazons.Set, allowed Leaves) bool {
+	t := s.Empty &^ c
+	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
+	return room >= n && walks(s.Opp, amazons.Grow(c), t, n) ||
+		allowed <= SumLeaves && winsSum(s.Opp, s.Own, c, t, false)
 }
 
 // walks reports whether the greedy walk of queens inside t makes at least want plods. near holds

@@ -26,7 +26,7 @@ func TestPlainAgainstSearch(t *testing.T) {
 			continue
 		}
 		s := reference.Scattered(r, b, own, opp, empties)
-		v := eval.Plain(s, eval.SumLeaves)
+		v := eval.Plain(b, s, eval.ClosingLeaves)
 		seen[v]++
 		if v == eval.Open {
 			continue
@@ -63,7 +63,7 @@ func TestPlainRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, _ := p.State().Canonical(p.Board)
-		if got := eval.Plain(s, eval.SumLeaves); got != c.want {
+		if got := eval.Plain(p.Board, s, eval.SumLeaves); got != c.want {
 			t.Errorf("rule %s: %s: got %v, want %v", c.rule, c.position, got, c.want)
 		}
 	}
@@ -92,7 +92,7 @@ func BenchmarkPlain(b *testing.B) {
 			b.ReportAllocs()
 			decided := 0
 			for i := 0; b.Loop(); i++ {
-				if eval.Plain(states[i&4095], eval.SumLeaves) != eval.Open {
+				if eval.Plain(board, states[i&4095], eval.SumLeaves) != eval.Open {
 					decided++
 				}
 			}

@@ -114,7 +114,7 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 		return fmt.Errorf("prove %s %v: %w: the claim must be won or lost", b.text(s), claim, ErrNotProved)
 	}
 	k := s.Key(b.board)
-	switch got, _ := b.decided(k, eval.Plain(s, b.o.Leaves)); got {
+	switch got, _ := b.decided(k, eval.Plain(b.board, s, b.o.Leaves)); got {
 	case claim:
 		return nil
 	case claim.Other():

@@ -50,10 +50,10 @@ func TestBuilder(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(5, 6))
 	entries, researches, games := 0, 0, [3]int{}
-	for i := range 100 {
+	for i := range 240 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
-		leaves := eval.Leaves(i % 3)
+		leaves := eval.Leaves(i % 4)
 		x := newExact(b, i%2 == 0)
 		v := x.wins(s)
 		games[v]++

@@ -15,20 +15,21 @@ const (
 	ByRule1                  // lost: the side to move has no move
 	ByRule2                  // won or lost by the counting lemma
 	ByRule3                  // won or lost by the sum of areas
+	ByRule4                  // won: a closing move leads to a position that these rules call lost
 	ByReplies                // lost: each move leads to a position that is won for another of these reasons
 	ByCitation               // won or lost: a part that was not read is said to prove it; see ReadAround
 )
 
 // String returns the reason in a word or two.
 func (r Reason) String() string {
-	return [...]string{"none", "entry", "rule 1", "rule 2", "rule 3", "replies", "citation"}[r]
+	return [...]string{"none", "entry", "rule 1", "rule 2", "rule 3", "rule 4", "replies", "citation"}[r]
 }
 
 // Finding is what a certificate says of a position.
 type Finding struct {
 	Verdict eval.Verdict // for the side to move; Open: the certificate does not decide it
 	Reason  Reason
-	Move    amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry only
+	Move    amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry and ByRule4
 }
 
 // Look returns what the certificate says of s, in any orientation: it believes the entries,
@@ -65,7 +66,7 @@ func (c *Certificate) won(s amazons.State) Finding {
 	if m, ok := c.Set.Move(canonical.Key(c.Board)); ok {
 		return Finding{Verdict: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
 	}
-	switch v := eval.Plain(canonical, c.Leaves); {
+	switch v := eval.Plain(c.Board, canonical, c.Leaves); {
 	case v == eval.Open:
 		if v = c.claimed[canonical.Key(c.Board)]; v != eval.Open {
 			return Finding{Verdict: v, Reason: ByCitation}
@@ -73,10 +74,13 @@ func (c *Certificate) won(s amazons.State) Finding {
 		return Finding{}
 	case !canonical.CanMove():
 		return Finding{Verdict: v, Reason: ByRule1}
-	case v == eval.Plain(canonical, eval.CountLeaves):
+	case v == eval.Plain(c.Board, canonical, eval.CountLeaves):
 		return Finding{Verdict: v, Reason: ByRule2}
-	default:
+	case v == eval.Plain(c.Board, canonical, eval.SumLeaves):
 		return Finding{Verdict: v, Reason: ByRule3}
+	default:
+		m, _ := eval.ClosingMove(c.Board, s)
+		return Finding{Verdict: v, Reason: ByRule4, Move: m}
 	}
 }
 
@@ -112,7 +116,7 @@ func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) 
 	reach := func(s amazons.State) {
 		canonical, _ := s.Canonical(c.Board)
 		key := canonical.Key(c.Board)
-		if _, ok := seen[key]; ok || !c.Set.Has(key) || eval.Plain(canonical, c.Leaves) == eval.Won {
+		if _, ok := seen[key]; ok || !c.Set.Has(key) || eval.Plain(c.Board, canonical, c.Leaves) == eval.Won {
 			return
 		}
 		if len(seen) == most {
@@ -124,7 +128,7 @@ func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) 
 	}
 	replies := func(s amazons.State) {
 		canonical, _ := s.Canonical(c.Board)
-		if eval.Plain(canonical, c.Leaves) != eval.Open {
+		if eval.Plain(c.Board, canonical, c.Leaves) != eval.Open {
 			return
 		}
 		for m := range s.AllMoves() {

@@ -17,11 +17,11 @@ import (
 func TestLook(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	reasons := map[proof.Reason]int{}
-	for i := range 60 {
+	for i := range 80 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
-		c := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
+		c := build(t, b, s, x.wins(s), x, eval.Leaves(i%4))
 		if f := c.Look(s); f.Verdict != x.wins(s) {
 			t.Fatalf("%v: the root is %v instead of %v", c.Roots[0].Position(b), f.Verdict, x.wins(s))
 		}
@@ -39,7 +39,7 @@ func TestLook(t *testing.T) {
 				image := amazons.Symmetry(r.IntN(b.Symmetries()))
 				if g := c.Look(at.Apply(b, image)); g.Verdict != f.Verdict || g.Reason != f.Reason {
 					t.Fatalf("an image is %+v, the position %+v", g, f)
-				} else if g.Reason == proof.ByEntry &&
+				} else if (g.Reason == proof.ByEntry || g.Reason == proof.ByRule4) &&
 					(!at.Apply(b, image).Legal(g.Move) ||
 						c.Look(at.Apply(b, image).After(g.Move)).Verdict != eval.Lost) {
 					t.Fatalf("the move %v of an image does not win", g.Move)
@@ -56,10 +56,10 @@ func TestLook(t *testing.T) {
 					if len(moves) != 0 {
 						t.Fatal("rule 1 where there is a move")
 					}
-				case proof.ByRule2, proof.ByRule3:
-					if c.Leaves == eval.MoveLeaves || f.Reason == proof.ByRule3 && c.Leaves != eval.SumLeaves ||
-						len(moves) == 0 {
-						t.Fatalf("a leaf rule with %d moves, rules only %v", len(moves), c.Leaves)
+				case proof.ByRule2, proof.ByRule3, proof.ByRule4:
+					fewest := []eval.Leaves{eval.CountLeaves, eval.SumLeaves, eval.ClosingLeaves}
+					if c.Leaves > fewest[f.Reason-proof.ByRule2] || len(moves) == 0 {
+						t.Fatalf("%v with %d moves, allowed are %v", f.Reason, len(moves), c.Leaves)
 					}
 				}
 				break
@@ -72,7 +72,7 @@ func TestLook(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []proof.Reason{proof.ByEntry, proof.ByRule1, proof.ByRule2, proof.ByReplies} {
+	for _, want := range []proof.Reason{proof.ByEntry, proof.ByRule1, proof.ByRule2, proof.ByRule4, proof.ByReplies} {
 		if reasons[want] < 20 {
 			t.Errorf("only %d positions by %v", reasons[want], want)
 		}
@@ -103,11 +103,11 @@ func TestLookOutside(t *testing.T) {
 func TestLineAndBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(73, 74))
 	long, counted := 0, 0
-	for i := range 90 {
+	for i := range 120 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
-		c := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
+		c := build(t, b, s, x.wins(s), x, eval.Leaves(i%4))
 		at := s
 		line := c.Line(s, 64)
 		for _, m := range line {

@@ -233,13 +233,14 @@ func readManifest(name string) (m Manifest, err error) {
 		return m, ErrChecksum
 	}
 	board, flags := amazons.Board{Width: h[preamble], Height: h[preamble+1]}, h[preamble+2]
-	if flags > 3 || flags == 2 || h[preamble+3] != 0 {
+	leaves, known := leavesOf[flags]
+	if !known || h[preamble+3] != 0 {
 		return m, corrupt("unknown flags %#x %#x", flags, h[preamble+3])
 	}
 	if !board.Valid() || claims < 1 || claims > maxClaims || parts < 1 || roots>>40 > 0 || n != size {
 		return m, corrupt("%d bytes cannot be %d claims, %d parts and %d roots", manifestFixed+n, claims, parts, roots)
 	}
-	m.Board, m.Leaves = board, leavesOf[flags]
+	m.Board, m.Leaves = board, leaves
 	if _, err := f.Seek(manifestFixed, io.SeekStart); err != nil {
 		return m, err
 	}

@@ -13,8 +13,9 @@ import (
 )
 
 // WritePlain writes a certificate, or a proof in parts, as the plain text that the machine-checked
-// checker reads (deploy/docs/FORMATS.md): a line for each claim, root, citation and entry. It holds
-// one part in memory at a time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out, and ErrNotWhole.
+// checker reads (deploy/docs/FORMATS.md): a line for each claim, root, citation and entry. That checker
+// does not know leaf rule 4: there are entries in its place. WritePlain holds one part in memory at a
+// time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out, and ErrNotWhole.
 func WritePlain(ctx context.Context, out io.Writer, name string) error {
 	_, sum, err := disk.SHA256(name)
 	if err != nil {
@@ -28,7 +29,7 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 			return err
 		}
 		plainHead(w, c.Board, sum, c.Leaves, c.Roots)
-		c.plain(w, sum)
+		c.expanded().plain(w, sum)
 	} else if err != nil {
 		return err
 	} else {
@@ -41,7 +42,7 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 			if err != nil {
 				return err
 			}
-			c.plain(w, p.ID.Name())
+			c.expanded().plain(w, p.ID.Name())
 		}
 	}
 	fmt.Fprintln(w, "end")
@@ -56,9 +57,56 @@ func plainHead(w io.Writer, b amazons.Board, sum string, leaves eval.Leaves, cla
 	}
 }
 
-// plainRules is how many leaf rules may be used, in their order.
+// plainRules is how many leaf rules may be used, in their order. What rule 4 would decide is written out.
 func plainRules(l eval.Leaves) int {
-	return map[eval.Leaves]int{eval.MoveLeaves: 1, eval.CountLeaves: 2, eval.SumLeaves: 3}[l]
+	return map[eval.Leaves]int{eval.MoveLeaves: 1, eval.CountLeaves: 2, eval.SumLeaves: 3, eval.ClosingLeaves: 3}[l]
+}
+
+// expanded returns c with an entry for each position that it needs leaf rule 4 for. It holds by rules 1 to
+// 3 exactly if c holds.
+func (c *Certificate) expanded() *Certificate {
+	if c.Leaves != eval.ClosingLeaves {
+		return c
+	}
+	out := *c
+	out.Leaves, out.Set = eval.SumLeaves, new(Set)
+	out.Set.Merge(c.Set)
+	cited := map[Citation]bool{}
+	for _, q := range c.Cited {
+		cited[q] = true
+	}
+	won := func(s amazons.State) {
+		s, _ = s.Canonical(c.Board)
+		k := s.Key(c.Board)
+		if out.Set.Has(k) || eval.Plain(c.Board, s, eval.SumLeaves) != eval.Open || cited[Citation{k, eval.Won}] {
+			return
+		}
+		if m, ok := eval.ClosingMove(c.Board, s); ok {
+			out.Set.Add(Entry{k, m})
+		}
+	}
+	lost := func(s amazons.State) {
+		canonical, _ := s.Canonical(c.Board)
+		if eval.Plain(c.Board, canonical, eval.SumLeaves) == eval.Open &&
+			!cited[Citation{canonical.Key(c.Board), eval.Lost}] {
+			for m := range s.AllMoves() {
+				won(s.After(m))
+			}
+		}
+	}
+	for _, r := range c.Roots {
+		if r.Claim == eval.Won {
+			won(r.State)
+		} else {
+			lost(r.State)
+		}
+	}
+	for e := range c.Set.All() {
+		if s, err := e.Key.State(c.Board); err == nil && s.Legal(e.Move) {
+			lost(s.After(e.Move))
+		}
+	}
+	return &out
 }
 
 func plainRoot(w io.Writer, what string, b amazons.Board, r Root) {

@@ -115,7 +115,7 @@ func (p *pruner) cites(k amazons.Key, claim eval.Verdict) bool {
 
 // won notes that the canonical state s must be won.
 func (p *pruner) won(s amazons.State) {
-	if eval.Plain(s, p.leaves) == eval.Won {
+	if eval.Plain(p.board, s, p.leaves) == eval.Won {
 		return
 	}
 	k := s.Key(p.board)
@@ -139,7 +139,7 @@ func (p *pruner) won(s amazons.State) {
 // returns false if a leaf rule says that it is won.
 func (p *pruner) lost(s amazons.State) bool {
 	canonical, _ := s.Canonical(p.board)
-	switch eval.Plain(canonical, p.leaves) {
+	switch eval.Plain(p.board, canonical, p.leaves) {
 	case eval.Lost:
 		return true
 	case eval.Won:

@@ -251,14 +251,15 @@ func (d *decoder) header() error {
 	if !board.Valid() {
 		return corrupt("%v is not a board", board)
 	}
-	if int(flags) >= len(leavesOf) || flags == 2 || h[3] != 0 {
+	leaves, known := leavesOf[flags]
+	if !known || h[3] != 0 {
 		return corrupt("unknown flags %#x %#x", flags, h[3])
 	}
 	roots, layers, entries := int64(le.Uint32(h[4:])), int64(le.Uint32(h[8:])), le.Uint64(h[12:])
 	if roots < 1 || n != fixed+rootBytes*roots+perLayer*layers {
 		return corrupt("a header of %d bytes does not fit %d roots and %d layers", n, roots, layers)
 	}
-	d.info = Info{Board: board, Leaves: leavesOf[flags]}
+	d.info = Info{Board: board, Leaves: leaves}
 	if d.info.Roots, err = parseRoots(board, h[fixed:fixed+rootBytes*roots]); err != nil {
 		return err
 	}

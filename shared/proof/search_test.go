@@ -27,7 +27,7 @@ func newExact(b amazons.Board, leaves bool) *exact {
 		return &exact{b, reference.New(b)}
 	}
 	return &exact{b, reference.NewWithLeaves(b, func(s amazons.State) (won, decided bool) {
-		v := eval.Plain(s, eval.SumLeaves)
+		v := eval.Plain(b, s, eval.SumLeaves)
 		return v == eval.Won, v != eval.Open
 	})}
 }
@@ -136,14 +136,14 @@ func dumbCheck(c proof.Certificate) error {
 		if cited[proof.Citation{Key: s.Key(c.Board), Claim: eval.Won}] {
 			return true
 		}
-		if eval.Plain(s, c.Leaves) == eval.Won {
+		if eval.Plain(c.Board, s, c.Leaves) == eval.Won {
 			return true
 		}
 		return c.Set.Has(s.Key(c.Board))
 	}
 	lost := func(s amazons.State) error {
 		canonical, _ := s.Canonical(c.Board)
-		if eval.Plain(canonical, c.Leaves) == eval.Lost {
+		if eval.Plain(c.Board, canonical, c.Leaves) == eval.Lost {
 			return nil
 		}
 		if cited[proof.Citation{Key: canonical.Key(c.Board), Claim: eval.Lost}] {

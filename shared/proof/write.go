@@ -314,6 +314,6 @@ func parallel(workers, n int, f func(i int)) {
 
 // The flags of the header, and the leaf rules that they allow.
 var (
-	flagsOf  = [...]byte{eval.SumLeaves: 3, eval.CountLeaves: 1, eval.MoveLeaves: 0}
-	leavesOf = [...]eval.Leaves{0: eval.MoveLeaves, 1: eval.CountLeaves, 3: eval.SumLeaves}
+	flagsOf  = [...]byte{eval.ClosingLeaves: 7, eval.SumLeaves: 3, eval.CountLeaves: 1, eval.MoveLeaves: 0}
+	leavesOf = map[byte]eval.Leaves{0: eval.MoveLeaves, 1: eval.CountLeaves, 3: eval.SumLeaves, 7: eval.ClosingLeaves}
 )

@@ -12,8 +12,9 @@ const (
 	ProtocolVersion = 6
 	// RulesVersion is that of the game's rules and of the leaf rules of certificates.
 	//
+	//	3  leaf rule 4
 	//	2  leaf rule 3
-	RulesVersion = 2
+	RulesVersion = 3
 )
 
 // Limits of messages. Both sides keep them: a larger message ends its stream.
