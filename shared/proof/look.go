@@ -85,17 +85,20 @@ func (c *Certificate) won(s amazons.State) Finding {
 }
 
 // Line returns how a decided position is played out, most moves at most: the winner plays the moves
-// of the entries, the loser the first of its moves that leads to another entry. It ends where a
-// leaf rule decides, or another part goes on.
+// of the entries and closing moves, the loser the first of its moves that leads to another entry, else
+// to a closing move. It ends where leaf rules 1 to 3 decide, or another part goes on.
 func (c *Certificate) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
 	for f := c.Look(s); len(line) < most; f = c.Look(s) {
-		next, found := f.Move, f.Reason == ByEntry
+		next, found := f.Move, f.Reason == ByEntry || f.Reason == ByRule4
 		if f.Reason == ByReplies {
 			for m := range s.AllMoves() {
-				if r := c.won(s.After(m)).Reason; r == ByEntry || r == ByCitation {
+				r := c.won(s.After(m)).Reason
+				if entry := r == ByEntry || r == ByCitation; entry || r == ByRule4 && !found {
 					next, found = m, true
-					break
+					if entry {
+						break
+					}
 				}
 			}
 		}

@@ -112,12 +112,13 @@ func TestLineAndBelow(t *testing.T) {
 		line := c.Line(s, 64)
 		for _, m := range line {
 			f := c.Look(at)
-			if !at.Legal(m) || f.Reason == proof.ByEntry && m != f.Move {
+			if !at.Legal(m) || (f.Reason == proof.ByEntry || f.Reason == proof.ByRule4) && m != f.Move {
 				t.Fatalf("%v is not the move of %+v", m, f)
 			}
 			at = at.After(m)
 		}
-		if f := c.Look(at); f.Reason == proof.ByEntry {
+		if f := c.Look(at); f.Reason == proof.ByEntry || f.Reason == proof.ByRule4 || f.Reason == proof.ByReplies &&
+			leadsToRule4(c, at) {
 			t.Fatalf("the line ends at %+v", f)
 		}
 		if half := c.Line(s, len(line)/2); len(half) != len(line)/2 {
@@ -144,4 +145,14 @@ func TestLineAndBelow(t *testing.T) {
 	if long < 20 || counted < 1000 {
 		t.Errorf("%d long lines and %d entries: the test tests too little", long, counted)
 	}
+}
+
+// leadsToRule4 reports whether a move of s leads to a position that is won by a closing move.
+func leadsToRule4(c proof.Certificate, s amazons.State) bool {
+	for m := range s.AllMoves() {
+		if c.Look(s.After(m)).Reason == proof.ByRule4 {
+			return true
+		}
+	}
+	return false
 }
