@@ -6,8 +6,8 @@
 // kinds of Look: one reads a certificate in memory, and one asks a campaign's tree and parts.
 // [Answer] plays the winner's side with either:
 //
-//   - Where the evidence names a winning move, it plays that move.
-//   - Where a leaf rule decides, there is no such move. Then it takes the move by which the winner
+//   - Where the evidence names a winning move, or a reader of it finds a closing move, it plays that move.
+//   - Where another leaf rule decides, there is no such move. Then it takes the move by which the winner
 //     keeps the most squares for itself, and makes sure that the rule still holds after it.
 //   - Where neither helps, a short search looks for a move. The answer says that the move comes
 //     from a search and not from the proof.
@@ -107,7 +107,9 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 		return out, nil
 	}
 	move, basis, how := f.Move, "entry", "The proof has an answer to each reply."
-	if searched && s.Legal(move) {
+	if f.Reason == proof.ByRule4 {
+		basis, how = "rule", "The proof ends here, because counting decides."
+	} else if searched && s.Legal(move) {
 		basis, how = "search", "The proof does not reach here; a search found this move."
 	} else if !s.Legal(move) {
 		var ok bool

@@ -68,6 +68,37 @@ func TestPlayToTheEnd(t *testing.T) {
 	t.Log(met)
 }
 
+// TestClosingMove: where leaf rule 4 decides, the winner plays the closing move, and the answer does not
+// speak of entries of the proof.
+func TestClosingMove(t *testing.T) {
+	old := certificate(t)
+	old.Leaves = eval.ClosingLeaves
+	c, _, err := proof.Prune(t.Context(), *old, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, met := c.Roots[0].Position(c.Board), 0
+	for m := range root.State().AllMoves() {
+		first := root.After(m)
+		after := first.After(c.Look(first.State()).Move)
+		for reply := range after.State().AllMoves() {
+			p := after.After(reply)
+			f := c.Look(p.State())
+			if f.Reason != proof.ByRule4 {
+				continue
+			}
+			met++
+			a, err := Answer(t.Context(), c.Look, []amazons.Position{root, first, after, p})
+			if err != nil || a.Move != f.Move.String() || a.Basis != "rule" || strings.Contains(a.Why, "each reply") {
+				t.Fatalf("%v: %+v, %v", p, a, err)
+			}
+		}
+	}
+	if met == 0 {
+		t.Error("no position has a closing move: the test tests nothing")
+	}
+}
+
 // TestUnproved: of a position that the certificate says nothing of, a search tells the winner.
 func TestUnproved(t *testing.T) {
 	p, err := amazons.ParsePosition("W..B/xxxx/.... w")
