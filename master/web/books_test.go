@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -82,6 +83,20 @@ func TestSettledInParts(t *testing.T) {
 	} {
 		if w := request(s.handler(), "GET", address); !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %.300q, want %q", address, w.Code, w.Body, want)
+		}
+	}
+}
+
+// TestReasons: the page has words for each reason of a certificate.
+func TestReasons(t *testing.T) {
+	page, err := static.ReadFile("static/explore.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := proof.ByEntry; r < proof.ByCitation; r++ {
+		word := regexp.MustCompile(`\b` + r.String() + `'?: '`)
+		if !word.Match(page) {
+			t.Errorf("explore.js says nothing of %q", r)
 		}
 	}
 }

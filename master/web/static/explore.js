@@ -113,7 +113,8 @@ function sentence(p) {
 
 // reasons say what an outcome rests on.
 const reasons = {fact: ', by a search with its certificate', rules: ', by the rules', children: ', by its moves', certificate: ', by the certificate', entry: ', by the certificate', replies: ', by the certificate',
-  'rule 1': ', by the rules', 'rule 2': ', by counting squares', 'rule 3': ', by adding up areas'};
+  'rule 1': ', by the rules', 'rule 2': ', by counting squares', 'rule 3': ', by adding up areas',
+  'rule 4': ', after which counting decides'};
 
 // size says how much was searched, or how much of the certificate is needed.
 const size = k => k.entries === undefined ? count(k.nodes || 0) + (k.nodes_at_least ? ' nodes or more' : ' nodes') : !k.entries && k.value !== 'open' ? 'decided by counting' : count(k.entries) + (k.entries_at_least ? ' positions or more' : ' positions');
