@@ -32,12 +32,12 @@ func (s *States) Type() string { return "FILE" }
 // states are files that say which parts of a proof hold. A state is a text of lines and can only
 // grow: a line that names the proof, then a line for each part,
 //
-//	amazons-check state 1 proof SHA256 rules 3
-//	NUMBER ENTRIES REPLIES LOOKUPS RULE1 RULE2 RULE3 ok
+//	amazons-check state 1 proof SHA256 rules 4
+//	NUMBER ENTRIES REPLIES LOOKUPS RULE1 RULE2 RULE3 [RULE4] ok
 //
-// with the number of the part from 0 and its Counts. A line that a kill has cut lacks its end, and
-// then counts for nothing. Several states, one after the other, are a state as well. Any other line is an
-// error: what follows it could belong to another proof.
+// with the number of the part from 0 and its Counts, without RULE4 where that is 0. A line that a kill has
+// cut lacks its end, and then counts for nothing. Several states, one after the other, are a state as well.
+// Any other line is an error: what follows it could belong to another proof.
 type states struct {
 	first string
 	f     *os.File // the one that is written; nil: none
