@@ -25,7 +25,6 @@ import (
 
 	"amazonsfarm/master/document"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -195,7 +194,7 @@ func why(p amazons.Position, how string) string {
 		return fmt.Sprintf("%s has no move left: %s has won.", loser, winner)
 	}
 	own, opp := amazons.Flood(s.Own, s.Empty), amazons.Flood(s.Opp, s.Empty)
-	count := func(x amazons.Set) string { return cli.Counted(bits.OnesCount64(x), "square") }
+	count := func(x amazons.Set) string { return plural(bits.OnesCount64(x), "square") }
 	text := fmt.Sprintf("%s still wins. %s alone can reach %s, %s alone %s", winner, winner, count(opp&^own), loser,
 		count(own&^opp))
 	switch both := own & opp; {
@@ -204,7 +203,7 @@ func why(p amazons.Position, how string) string {
 	case both != 0:
 		text += fmt.Sprintf("; both can reach %s", count(both))
 	}
-	text += fmt.Sprintf(". %s has %s now.", loser, cli.Counted(moves, "move"))
+	text += fmt.Sprintf(". %s has %s now.", loser, plural(moves, "move"))
 	if how != "" {
 		text = how + " " + text
 	}
@@ -212,6 +211,14 @@ func why(p amazons.Position, how string) string {
 }
 
 func name(c amazons.Colour) string { return strings.ToUpper(c.String()[:1]) + c.String()[1:] }
+
+// plural counts things in words: "1 move", "2 moves". Package cli does so too, and cannot be built for browsers.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
 
 // Work is how the work or the proof of a campaign is divided among first moves and replies.
 type Work struct {
