@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"iter"
 	"math/bits"
 
 	"amazonsfarm/shared/amazons"
@@ -20,40 +21,68 @@ func (j *Judge) Closing(s amazons.State) (amazons.Move, bool) {
 		return amazons.Move{}, false
 	}
 	empties := bits.OnesCount64(s.Empty)
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := queens & -queens
-		at := amazons.Square(bits.TrailingZeros64(queens))
-		up := s.Empty | from // the queen is in the air
-		reach := amazons.Flood(s.Opp, up)
-		narrow := cuts(reach | s.Opp)
-		for targets := amazons.QueenTargets(at, s.Empty); targets != 0; targets &= targets - 1 {
-			to := targets & -targets
-			goal := amazons.Square(bits.TrailingZeros64(targets))
-			mine, open, left := s.Own^from^to, up^to, reach&^to
-			if narrow&to != 0 {
-				left = amazons.Flood(s.Opp, open)
+	for a := range advances(s) {
+		arrows := amazons.QueenTargets(a.to, a.empty)
+		for try := arrows & cuts(a.reach|s.Opp); try != 0; try &= try - 1 {
+			burnt := try & -try
+			empty := a.empty &^ burnt
+			if j.closed(a.mine, s.Opp, empty, amazons.Flood(s.Opp, empty), empties-1) {
+				return a.move(burnt), true
 			}
-			arrows := amazons.QueenTargets(goal, open)
-			for try := arrows & cuts(left|s.Opp); try != 0; try &= try - 1 {
-				burnt := try & -try
-				if after := amazons.Flood(s.Opp, open&^burnt); j.closed(mine, s.Opp, open&^burnt, after, empties-1) {
-					return amazons.Move{From: at, To: goal, Arrow: amazons.Square(bits.TrailingZeros64(try))}, true
-				}
-			}
-			if narrow&to == 0 || left == reach&^to {
-				continue
-			}
-			// The queen closes squares off alone. Any arrow will do that takes a square from O.
-			arrows &= left
-			if x := arrows &^ amazons.Grow(mine); x != 0 {
-				arrows = x
-			}
-			if burnt := arrows & -arrows; arrows != 0 && j.closed(mine, s.Opp, open&^burnt, left&^burnt, empties-1) {
-				return amazons.Move{From: at, To: goal, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}, true
-			}
+		}
+		if !a.parts {
+			continue
+		}
+		// The queen closes squares off alone. Any arrow will do that takes a square from O.
+		arrows &= a.reach
+		if x := arrows &^ amazons.Grow(a.mine); x != 0 {
+			arrows = x
+		}
+		burnt := arrows & -arrows
+		if burnt != 0 && j.closed(a.mine, s.Opp, a.empty&^burnt, a.reach&^burnt, empties-1) {
+			return a.move(burnt), true
 		}
 	}
 	return amazons.Move{}, false
+}
+
+// advance is a queen that has moved and has yet to shoot.
+type advance struct {
+	from, to amazons.Square
+	mine     amazons.Set // the queens of the side that moves
+	empty    amazons.Set
+	reach    amazons.Set // what O reaches, if the arrow takes nothing
+	parts    bool        // the queen has shut squares off from O
+}
+
+// move is the whole move, with an arrow to one square.
+func (a *advance) move(burnt amazons.Set) amazons.Move {
+	return amazons.Move{From: a.from, To: a.to, Arrow: amazons.Square(bits.TrailingZeros64(burnt))}
+}
+
+// advances yields each move of a queen of own, without its arrow.
+func advances(s amazons.State) iter.Seq[advance] {
+	return func(yield func(advance) bool) {
+		for queens := s.Own; queens != 0; queens &= queens - 1 {
+			from := queens & -queens
+			at := amazons.Square(bits.TrailingZeros64(queens))
+			up := s.Empty | from // the queen is in the air
+			reach := amazons.Flood(s.Opp, up)
+			narrow := cuts(reach | s.Opp)
+			for targets := amazons.QueenTargets(at, s.Empty); targets != 0; targets &= targets - 1 {
+				to := targets & -targets
+				a := advance{from: at, to: amazons.Square(bits.TrailingZeros64(targets)), mine: s.Own ^ from ^ to,
+					empty: up ^ to, reach: reach &^ to}
+				if narrow&to != 0 {
+					a.reach = amazons.Flood(s.Opp, a.empty)
+					a.parts = a.reach != reach&^to
+				}
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // closed reports whether P wins if O begins. O reaches the squares reach; there are so many empties.

@@ -20,29 +20,16 @@ func ClosingMove(b amazons.Board, s amazons.State) (amazons.Move, bool) {
 	if bits.OnesCount64(s.Empty) > closingSquares {
 		return amazons.Move{}, false
 	}
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := queens & -queens
-		at := amazons.Square(bits.TrailingZeros64(queens))
-		up := s.Empty | from // the queen is in the air
-		reach := amazons.Flood(s.Opp, up)
-		narrow := cuts(reach | s.Opp)
-		for targets := amazons.QueenTargets(at, s.Empty); targets != 0; targets &= targets - 1 {
-			to := targets & -targets
-			goal := amazons.Square(bits.TrailingZeros64(targets))
-			mine, open, left := s.Own^from^to, up^to, reach&^to
-			if narrow&to != 0 {
-				left = amazons.Flood(s.Opp, open)
+	for a := range advances(s) {
+		parting := cuts(a.reach | s.Opp)
+		for arrows := amazons.QueenTargets(a.to, a.empty); arrows != 0; arrows &= arrows - 1 {
+			burnt := arrows & -arrows
+			c := a.reach &^ burnt
+			if parting&burnt != 0 {
+				c = amazons.Flood(s.Opp, a.empty&^burnt)
 			}
-			parting := cuts(left | s.Opp)
-			for arrows := amazons.QueenTargets(goal, open); arrows != 0; arrows &= arrows - 1 {
-				burnt := arrows & -arrows
-				c := left &^ burnt
-				if parting&burnt != 0 {
-					c = amazons.Flood(s.Opp, open&^burnt)
-				}
-				if closes(b, amazons.State{Own: s.Opp, Opp: mine, Empty: open &^ burnt}, c) {
-					return amazons.Move{From: at, To: goal, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}, true
-				}
+			if closes(b, amazons.State{Own: s.Opp, Opp: a.mine, Empty: a.empty &^ burnt}, c) {
+				return a.move(burnt), true
 			}
 		}
 	}
