@@ -188,7 +188,7 @@ func (b *board) canonical(p position) position {
 // move is a queen's move and its arrow, as square numbers.
 type move struct{ from, to, arrow uint8 }
 
-// legal reports whether m, of squares of the board, is a legal move of the side to move in p.
+// legal reports whether m is a legal move of the side to move in p.
 func (b *board) legal(p position, m move) bool {
 	return p.own()>>m.from&1 != 0 && b.queenLines(int(m.from), p.occupied())>>m.to&1 != 0 &&
 		b.queenLines(int(m.to), p.occupied()&^(1<<m.from))>>m.arrow&1 != 0
@@ -200,12 +200,12 @@ func (b *board) illegal(p position, m move) string {
 	switch {
 	case m.from >= n || m.to >= n || m.arrow >= n:
 		return "a square of the move is outside the board"
+	case b.legal(p, m):
+		return ""
 	case p.own()>>m.from&1 == 0:
 		return "no queen of the side to move stands on " + b.squareText(m.from)
 	case b.queenLines(int(m.from), p.occupied())>>m.to&1 == 0:
 		return "no free queen line leads from " + b.squareText(m.from) + " to " + b.squareText(m.to)
-	case b.queenLines(int(m.to), p.occupied()&^(1<<m.from))>>m.arrow&1 == 0:
-		return "no free queen line leads the arrow from " + b.squareText(m.to) + " to " + b.squareText(m.arrow)
 	}
-	return ""
+	return "no free queen line leads the arrow from " + b.squareText(m.to) + " to " + b.squareText(m.arrow)
 }

@@ -46,11 +46,7 @@ func (b *board) closed(p position) bool {
 	if b.stuck(p) {
 		return true
 	}
-	// Without a square beyond c, or two for each queen that touches c, for each square of c there is no need to
-	// look at the canonical image: a plod takes one, and a safe move is worth two.
+	// Most moves fall short by far. Then there is no need of the canonical image.
 	c, t := b.split(p.own(), p)
-	if bits.OnesCount64(t)+2*bits.OnesCount64(p.opponent()&b.grow(c)) < bits.OnesCount64(c) {
-		return false
-	}
-	return b.losing(b.canonical(p), 3) != 0
+	return b.most(p.opponent(), c, t) >= 0 && b.losing(b.canonical(p), 3) != 0
 }

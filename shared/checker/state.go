@@ -89,7 +89,7 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 	return s, nil
 }
 
-// lineOf is the line of a part. It says nothing of rule 4 where that decided nothing.
+// lineOf is the line of a part. It leaves rule 4 out where that rule decided nothing.
 func lineOf(i int64, c Counts) string {
 	fourth := ""
 	if c.LeafRule4 != 0 {

@@ -19,8 +19,8 @@ func (b *board) winsSum(mine, theirs, c, t uint64, begins bool) bool {
 	if begins {
 		first = 1
 	}
-	if bits.OnesCount64(t)+2*bits.OnesCount64(touching)+first < bits.OnesCount64(c) {
-		return false // not even with a plod for each square of t, and a safe move for each queen
+	if b.most(mine, c, t)+first < 0 {
+		return false
 	}
 	plods, walked := b.plods(mine, touching, t)
 	if b.sum(plods, touching&^walked, theirs, c, begins) {
@@ -34,6 +34,12 @@ func (b *board) winsSum(mine, theirs, c, t uint64, begins bool) bool {
 		}
 	}
 	return false
+}
+
+// most bounds what the sum of areas may be for P: a plod for each square of t, two moves for each queen that
+// touches c, which has a safe move then, and a move of O for each square of c.
+func (b *board) most(mine, c, t uint64) int {
+	return bits.OnesCount64(t) + 2*bits.OnesCount64(mine&b.grow(c)) - bits.OnesCount64(c)
 }
 
 // sum reports whether the plods and what P is sure of in the areas of c are enough.

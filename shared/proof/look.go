@@ -66,8 +66,13 @@ func (c *Certificate) won(s amazons.State) Finding {
 	if m, ok := c.Set.Move(canonical.Key(c.Board)); ok {
 		return Finding{Verdict: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
 	}
-	switch v := eval.Plain(c.Board, canonical, c.Leaves); {
+	switch v := eval.Plain(c.Board, canonical, max(c.Leaves, eval.SumLeaves)); {
 	case v == eval.Open:
+		if c.Leaves == eval.ClosingLeaves {
+			if m, ok := eval.ClosingMove(c.Board, s); ok {
+				return Finding{Verdict: eval.Won, Reason: ByRule4, Move: m}
+			}
+		}
 		if v = c.claimed[canonical.Key(c.Board)]; v != eval.Open {
 			return Finding{Verdict: v, Reason: ByCitation}
 		}
@@ -76,11 +81,8 @@ func (c *Certificate) won(s amazons.State) Finding {
 		return Finding{Verdict: v, Reason: ByRule1}
 	case v == eval.Plain(c.Board, canonical, eval.CountLeaves):
 		return Finding{Verdict: v, Reason: ByRule2}
-	case v == eval.Plain(c.Board, canonical, eval.SumLeaves):
-		return Finding{Verdict: v, Reason: ByRule3}
 	default:
-		m, _ := eval.ClosingMove(c.Board, s)
-		return Finding{Verdict: v, Reason: ByRule4, Move: m}
+		return Finding{Verdict: v, Reason: ByRule3}
 	}
 }
 

@@ -276,11 +276,7 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) (bool, err
 	}
 	c, _ := s.After(m).Canonical(p.board)
 	key := c.Key(p.board)
-	leaf, sure := p.leaf(c)
-	if !sure {
-		leaf = eval.Open
-	}
-	v, failed := p.decided(key, leaf)
+	v, failed := p.decided(key, eval.Plain(p.board, c, max(p.o.Leaves, eval.SumLeaves)))
 	if v == eval.Lost {
 		return p.addWon(k, m)
 	}
