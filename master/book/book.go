@@ -105,15 +105,16 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 		out.Why = why(p, "")
 		return out, nil
 	}
+	const counting = "The proof ends here, because counting decides."
 	move, basis, how := f.Move, "entry", "The proof has an answer to each reply."
 	if f.Reason == proof.ByRule4 {
-		basis, how = "rule", "The proof ends here, because counting decides."
+		basis, how = "rule", counting
 	} else if searched && s.Legal(move) {
 		basis, how = "search", "The proof does not reach here; a search found this move."
 	} else if !s.Legal(move) {
 		var ok bool
 		if move, ok = counted(s, p.Board); ok {
-			basis, how = "rule", "The proof ends here, because counting decides."
+			basis, how = "rule", counting
 		} else {
 			found, err := search(ctx, s, p.Board, searchNodes)
 			if err != nil || found.Verdict != eval.Won {

@@ -112,7 +112,7 @@ func (p Position) Letter(s Square) byte {
 // be one row without a queen.
 var boardLike = regexp.MustCompile(`^([0-9]+([xX×*][0-9]*)*|[xX×*][0-9]+)$`)
 
-// rowLike matches one row with a queen. Somebody who writes that means a position.
+// rowLike matches one row with a queen. Such a text is meant as a position.
 var rowLike = regexp.MustCompile(`^[wWbBxX.*#_1-9-]*[wWbB][wWbBxX.*#_1-9-]*$`)
 
 // pathLike matches the path of a file, such as /no/such.proof or old/one.db: an ending of letters, not all of squares.
