@@ -300,7 +300,8 @@ func TestTendWithoutRoom(t *testing.T) {
 // long, that each part comes a quarter of an hour after the one before. The facts follow the last part. All of them
 // count, and the worker has done nothing wrong. Parts whose facts never come are removed in the end.
 func TestTendBesideSlowUploads(t *testing.T) {
-	inVirtualTime(t, 1, Options{Tree: tree.Config{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
+	inVirtualTime(t, 1, Options{Tree: tree.Config{CheckFirst: 2, CheckSeed: 1},
+		Loop: loop.Config{Heartbeat: 20 * time.Second}}, func(v *virtual) {
 		v.serve()
 		ctx, cancel := context.WithCancel(context.WithoutCancel(v.t.Context()))
 		v.wires.Go(func() { v.farm.Tend(ctx) })

@@ -98,7 +98,12 @@ func (d dumb) moves() map[move]position {
 func (d dumb) swap() {
 	for _, row := range d.cell {
 		for f, c := range row {
-			row[f] = strings.NewReplacer("o", "p", "p", "o").Replace(string(c))[0]
+			switch c {
+			case 'o':
+				row[f] = 'p'
+			case 'p':
+				row[f] = 'o'
+			}
 		}
 	}
 }
