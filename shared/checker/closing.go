@@ -11,7 +11,7 @@ const closingSquares = 20
 
 // hints are closing moves that were found last, the latest one first: mostly one move answers many of the
 // other side's. They save time, and change no verdict.
-type hints [2]move
+type hints [4]move
 
 // closes reports whether the side to move wins p, canonical or not, by rule 4.
 func (b *board) closes(p position, h *hints) bool {
@@ -20,7 +20,8 @@ func (b *board) closes(p position, h *hints) bool {
 	}
 	for i, m := range h {
 		if b.legal(p, m) && b.closed(p.play(m)) {
-			h[0], h[i] = m, h[0]
+			copy(h[1:], h[:i])
+			h[0] = m
 			return true
 		}
 	}
@@ -32,7 +33,8 @@ func (b *board) closes(p position, h *hints) bool {
 			for arrows := b.queenLines(to, without); arrows != 0; arrows &= arrows - 1 {
 				m := move{uint8(from), uint8(to), uint8(bits.TrailingZeros64(arrows))}
 				if b.closed(p.play(m)) {
-					h[0], h[1] = m, h[0]
+					copy(h[1:], h[:])
+					h[0] = m
 					return true
 				}
 			}
