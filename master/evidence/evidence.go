@@ -116,7 +116,7 @@ func verify(ctx context.Context, o Object, id proof.ID, size int64, progress fun
 	if o.Size() != size {
 		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, id.Name(), o.Size(), size)
 	}
-	sum, buffer := sha256.New(), make([]byte, 1<<18)
+	sum, buffer := sha256.New(), make([]byte, min(size, 1<<18))
 	for at := int64(0); at < size; {
 		if err := ctx.Err(); err != nil {
 			return err
