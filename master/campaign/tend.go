@@ -80,9 +80,9 @@ func (f *Farm) heal() error {
 			}
 		}
 		if len(gone) > kept && !f.options.Lost {
-			return fmt.Errorf("%w: %d of the %d parts of campaign %s are not in %s; put them back there, or, if they "+
-				"are lost, have what they prove forgotten: %s evidence gc --lost --store %s", store.ErrCorrupt,
-				len(gone), len(gone)+kept, c.about.Name, f.store.Place(), cli.Program("master"),
+			return fmt.Errorf("%w: %d of %s of campaign %s cannot be found in %s; put back what is missing, or, if it "+
+				"is lost, have what it proves forgotten: %s evidence gc --lost --store %s", store.ErrCorrupt, len(gone),
+				cli.Counted(len(gone)+kept, "part"), c.about.Name, f.store.Place(), cli.Program("master"),
 				cli.Quoted(f.options.StoreFile))
 		}
 		if len(gone) == 0 {

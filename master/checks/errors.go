@@ -27,5 +27,8 @@ type FalsePartsError struct {
 
 // Error says how many.
 func (e *FalsePartsError) Error() string {
+	if len(e.IDs) == 1 {
+		return "one part of the proof does not hold: " + e.Why
+	}
 	return fmt.Sprintf("%d parts of the proof do not hold: %s", len(e.IDs), e.Why)
 }

@@ -205,7 +205,7 @@ func readManifest(name string) (m Manifest, err error) {
 	case err != nil && !errors.Is(err, io.EOF):
 		return m, err
 	case string(first) == magic:
-		return m, fmt.Errorf("%w in parts, but one in one file; here a manifest is wanted", ErrNotCertificate)
+		return m, ErrOneFile
 	case string(first) != manifestMagic:
 		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
 	}

@@ -17,6 +17,9 @@ var (
 	ErrTruncated      = errors.New("certificate is cut short")
 	ErrChecksum       = errors.New("certificate does not match its checksum")
 	ErrCorrupt        = errors.New("certificate is damaged")
+
+	// ErrOneFile is what [ReadManifest] says of a certificate that may be whole.
+	ErrOneFile = fmt.Errorf("%w in parts, but one in one file; here a manifest is wanted", ErrNotCertificate)
 )
 
 var (
