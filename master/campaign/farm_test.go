@@ -985,7 +985,8 @@ func TestPartsElsewhere(t *testing.T) {
 		t.Errorf("with its certificate it needs no parts: %+v, %v", r, err)
 	}
 	move(ProofFile(o.StoreFile), filepath.Join(dir, "kept.proof"))
-	if _, err := Open(o); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "put back what is missing") {
+	_, err := Open(o)
+	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "put back what is missing") {
 		t.Errorf("without its certificate: %v", err)
 	}
 	os.Remove(parts) // an empty one, if Open made it

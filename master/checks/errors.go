@@ -2,9 +2,9 @@ package checks
 
 import (
 	"errors"
-	"fmt"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 )
 
@@ -27,8 +27,5 @@ type FalsePartsError struct {
 
 // Error says how many.
 func (e *FalsePartsError) Error() string {
-	if len(e.IDs) == 1 {
-		return "one part of the proof does not hold: " + e.Why
-	}
-	return fmt.Sprintf("%d parts of the proof do not hold: %s", len(e.IDs), e.Why)
+	return cli.Counted(len(e.IDs), "part") + " of the proof found false: " + e.Why
 }
