@@ -106,7 +106,7 @@ func (s *settings) addWorkers() {
 // addRest defines how much the store holds and how often pages change.
 func (s *settings) addRest() {
 	s.title = "Store"
-	s.size("min-free", &s.farm.Store.MinFreeBytes, "pause while the disk of the store has less than `SIZE` left")
+	s.size("min-free", &s.farm.Store.MinFreeBytes, "pause while the disk of store or parts has less than `SIZE` left")
 	s.all.StringVar(&s.farm.Store.Evidence, "evidence-store", "",
 		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
 	s.group("evidence-store")

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -278,9 +279,15 @@ func TestBackupDoesNotBlock(t *testing.T) {
 // TestFreeSpace takes the disk away and gives it back: commits and uploads are refused as a whole
 // and go on afterwards.
 func TestFreeSpace(t *testing.T) {
-	var left atomic.Int64
+	var left, leftOfParts atomic.Int64
 	left.Store(1 << 40)
-	s := newStore(t, Options{MinFreeBytes: 1 << 20, FreeBytes: func(string) (int64, bool) { return left.Load(), true }})
+	leftOfParts.Store(1 << 40)
+	s := newStore(t, Options{MinFreeBytes: 1 << 20, FreeBytes: func(path string) (int64, bool) {
+		if strings.HasSuffix(path, ".evidence") {
+			return leftOfParts.Load(), true
+		}
+		return left.Load(), true
+	}})
 	commit := func(i uint64) error { return s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(i)}}) }
 	if err := errors.Join(commit(1), s.Room(0)); err != nil {
 		t.Fatal(err)
@@ -298,8 +305,16 @@ func TestFreeSpace(t *testing.T) {
 		t.Error(err)
 	}
 	left.Store(1 << 40)
-	if err := commit(2); err != nil {
+	leftOfParts.Store(1<<20 + 100)
+	if err := cmp.Or(s.Room(100), commit(2)); err != nil {
 		t.Error(err)
+	}
+	part := make([]byte, 101)
+	_, err := s.PutCertificate(1, proof.IDOf(part), part)
+	for _, err := range []error{err, s.Room(101)} {
+		if !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), s.Place()) {
+			t.Error("the disk of the parts is full:", err)
+		}
 	}
 	check(t, s)
 	if snap, err := s.Snapshot(1); err != nil || len(snap.Nodes) != 2 {

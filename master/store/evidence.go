@@ -181,7 +181,7 @@ func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Re
 	if there && (stored.Dropped || s.cache.Verify(id, int64(stored.Size)) == nil) {
 		return true, nil
 	}
-	if err := s.options.room(s.path, size); err != nil {
+	if err := s.room(size); err != nil {
 		return false, err
 	}
 	if err := s.evidence.Put(id, size, r); errors.Is(err, evidence.ErrMismatch) {
