@@ -18,7 +18,14 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
+)
+
+// What a worker may say that it has. No machine has more, and what pages say of it stays right.
+const (
+	maxCores      = 1 << 16
+	maxTableBytes = 1 << 50
 )
 
 // farmService is what workers call. It judges messages by themselves; whether they fit a campaign's
@@ -63,6 +70,9 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		return nil, status.Error(codes.InvalidArgument, "a worker's name has 1 to 128 printable characters")
 	case len(r.GetBuild()) > 256:
 		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 bytes")
+	case r.GetCores() > maxCores || r.GetTableBytes() > maxTableBytes:
+		return nil, status.Errorf(codes.InvalidArgument, "a worker has at most %d cores and a table of %s", maxCores,
+			cli.FormatSize(maxTableBytes))
 	case r.GetProtocolVersion() != farmv1.ProtocolVersion:
 		return nil, refuse("this master speaks protocol version %d, the worker version %d; "+
 			"use worker and master of one release", farmv1.ProtocolVersion, r.GetProtocolVersion())
