@@ -657,6 +657,33 @@ func TestStandardInput(t *testing.T) {
 	in.Close()
 }
 
+// TestManifestOnStandardInput: it has no folder, also where the working folder has one of that name, or the parts.
+func TestManifestOnStandardInput(t *testing.T) {
+	old := os.Stdin
+	defer func() { os.Stdin = old }()
+	name, _ := cut(t, three(t)).save(t)
+	in, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	os.Stdin = in
+	t.Chdir(filepath.Dir(name))
+	for _, folder := range []string{"-.parts", PartsFolder(name)} {
+		if folder == "-.parts" {
+			if err := os.CopyFS(folder, os.DirFS(PartsFolder(name))); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			t.Chdir(folder)
+		}
+		r, err := CheckFile(t.Context(), "-", Options{Absent: true})
+		if err != nil || r.Parts.Absent != 4 || r.Parts.Folder != "" || r.Complete() {
+			t.Errorf("%s: %+v, %v", folder, r, err)
+		}
+	}
+}
+
 // FuzzManifest reads lists of parts. One that is read has the parts and roots that it says, in order.
 func FuzzManifest(f *testing.F) {
 	p := cut(f, three(f))
