@@ -103,6 +103,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"cut":           {whole[:len(whole)/2], ErrForeign},
 		"other format":  {compressed(`{"archive":2}`), ErrVersion},
 		"no campaign":   {compressed(`{"archive":1}`), ErrForeign},
+		"a false build": {compressed(strings.Replace(head, `"board"`, `"build":"x\nstate","board"`, 1)), ErrForeign},
 		"too few":       {compressed(head), ErrForeign},
 		"too many":      {compressed(head + "{}\n{}\n"), ErrForeign},
 		"another board": {compressed(head + `{"position":"4x4","verdict":"won"}`), ErrForeign},

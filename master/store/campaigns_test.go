@@ -58,6 +58,7 @@ func TestCampaigns(t *testing.T) {
 		"one too many": {Campaign{Board: "4x5", Root: "4x5"}, ErrTooLarge},
 		"no board":     {Campaign{Board: "x", Root: "4x5"}, ErrCampaign},
 		"bad name":     {Campaign{Name: "../x", Board: "4x5", Root: "4x5"}, ErrCampaign},
+		"bad build":    {Campaign{Board: "4x5", Root: "4x5", Build: "go1\nstate settled"}, ErrCampaign},
 		"bad share":    {Campaign{Board: "4x5", Root: "4x5", Share: -1}, ErrCampaign},
 	} {
 		if _, err := s.AddCampaign(c.campaign); !errors.Is(err, c.want) {

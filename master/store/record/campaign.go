@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"amazonsfarm/shared/amazons"
 )
@@ -76,6 +77,8 @@ func (c Campaign) Check() (amazons.Board, error) {
 	case c.Priority < -MaxPriority || c.Priority > MaxPriority:
 		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority,
 			MaxPriority)
+	case strings.ContainsFunc(c.Build, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return b, fmt.Errorf("%w: its build is %.80q, which is no line of text", ErrCampaign, c.Build)
 	case c.Share < 0 || c.Share > MaxShare:
 		return b, fmt.Errorf("%w: the share %d is not from 1 to %d", ErrCampaign, c.Share, MaxShare)
 	}
