@@ -18,7 +18,9 @@ import (
 // time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out, and ErrNotWhole.
 func WritePlain(ctx context.Context, out io.Writer, name string) error {
 	_, sum, err := disk.SHA256(name)
-	if err != nil {
+	if errors.Is(err, disk.ErrIrregular) {
+		return fmt.Errorf("read certificate %s: %w: not a regular file", name, ErrNotCertificate)
+	} else if err != nil {
 		return fmt.Errorf("read certificate: %w", err)
 	}
 	w := bufio.NewWriter(out)

@@ -3,6 +3,7 @@ package proof
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,4 +71,12 @@ func fileID(t *testing.T, name string) ID {
 		t.Fatal(err)
 	}
 	return IDOf(data)
+}
+
+// TestWritePlainOfNoFile: what is no file is no certificate, as for ReadFile.
+func TestWritePlainOfNoFile(t *testing.T) {
+	var out bytes.Buffer
+	if err := WritePlain(t.Context(), &out, t.TempDir()); !errors.Is(err, ErrNotCertificate) || out.Len() > 0 {
+		t.Errorf("%v, %q", err, out.String())
+	}
 }
