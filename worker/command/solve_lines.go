@@ -44,6 +44,7 @@ type lines struct {
 	given, answered     atomic.Int64 // lines, for the status
 	ended               atomic.Bool  // all lines were read
 	bad, stopped, wrong int          // lines without an answer, at the limit of nodes, not verified
+	unread              error        // why the input was not read to its end; the lines before are answered
 }
 
 // solveLines answers the lines of in on out. Each position is searched by one thread in an empty
@@ -73,6 +74,8 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 	switch {
 	case l.wrong > 0:
 		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", l.wrong))
+	case l.unread != nil:
+		return l.unread
 	case l.given.Load() == 0:
 		return cli.Usagef("standard input has no position; write one a line, such as 5x6 or .B.B./...../.W.W. w")
 	case l.bad == 1:
@@ -109,9 +112,9 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 	}
 	l.ended.Store(true)
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return cli.Usagef("the line after position %d is longer than %d bytes", l.given.Load(), maxLine)
+		l.unread = cli.Usagef("the line after position %d is longer than %d bytes", l.given.Load(), maxLine)
 	} else if err != nil {
-		return fmt.Errorf("read positions: %w", err)
+		l.unread = fmt.Errorf("read positions: %w", err)
 	}
 	return nil
 }

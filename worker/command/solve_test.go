@@ -1,6 +1,7 @@
 package command
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -69,5 +70,21 @@ func TestProofFileOfAnother(t *testing.T) {
 			t.Errorf("there %v, first moves %v; asked %v, first moves %v: %v", c.there.position, c.there.firstMoves,
 				c.asked.position, c.asked.firstMoves, err)
 		}
+	}
+}
+
+// TestLinesBeforeATooLongOne: a line that cannot be read takes no answer from those before it.
+func TestLinesBeforeATooLongOne(t *testing.T) {
+	c, out := solveCommand(), new(strings.Builder)
+	c.SetIn(strings.NewReader(strings.Repeat("4x4\n", 9) + strings.Repeat("x", maxLine+1)))
+	c.SetOut(out)
+	c.SetErr(io.Discard)
+	c.SetArgs([]string{"-", "--no-proof", "--table", "4MiB"})
+	err := c.ExecuteContext(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the line after position 9 is longer than 4096 bytes") {
+		t.Error(err)
+	}
+	if n := strings.Count(out.String(), `"winner":"second"`); n != 9 {
+		t.Errorf("%d answers:\n%s", n, out)
 	}
 }
