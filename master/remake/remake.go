@@ -109,8 +109,12 @@ func (r Report) String() string {
 	if len(r.Made) < r.Parts {
 		seed = fmt.Sprintf(" (seed %d)", r.Seed)
 	}
-	s := fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each%s\n",
-		len(r.Made), r.Parts, r.File, r.Nodes, seed)
+	given := ""
+	if r.Before > 0 {
+		given = ", if the state is true"
+	}
+	s := fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each%s%s\n",
+		len(r.Made), r.Parts, r.File, r.Nodes, given, seed)
 	for _, claim := range r.Proved {
 		s += fmt.Sprintf("proved         %s\n", claim)
 	}

@@ -129,7 +129,8 @@ func TestNotes(t *testing.T) {
 		if err != nil || r.Before != before || len(r.Made) != r.Parts || heard != r.Parts-before {
 			t.Errorf("cut by %d: %+v, %v", cut, r, err)
 		}
-		if r, err := Run(t.Context(), name, o, func(Part) {}); err != nil || r.Before != r.Parts {
+		if r, err := Run(t.Context(), name, o, func(Part) {}); err != nil || r.Before != r.Parts ||
+			!strings.Contains(r.String(), "accepts each, if the state is true") {
 			t.Errorf("with all notes: %+v, %v", r, err)
 		}
 	}
