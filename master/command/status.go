@@ -131,8 +131,8 @@ func statusReport(r *farmv1.StatusResponse) string {
 		cli.FormatSize(int64(r.GetCertificateBytes())), whose)
 	fmt.Fprintf(&s, "running for    %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
-		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %s\n", r.GetCertificateFile(),
-			r.GetCertificatePositions(), r.GetCertificateFileBytes(), r.GetCertificateSha256(),
+		fmt.Fprintf(&s, "certificate    %s: %s, %d bytes, sha256 %s, verified %s\n", r.GetCertificateFile(),
+			cli.Counted(r.GetCertificatePositions(), "position"), r.GetCertificateFileBytes(), r.GetCertificateSha256(),
 			cli.VerifiedWord(r.GetVerified(), r.GetVerifiedBy()))
 	}
 	if n := r.GetQuarantined(); n > 0 {

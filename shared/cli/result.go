@@ -144,7 +144,7 @@ func (r SolveResult) String() string {
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
 	fmt.Fprintf(&s, "seconds        %.3f (search %.3f, check %.3f)\n", r.Seconds, r.SearchSeconds, r.VerifySeconds)
 	if c := r.Certificate; c != nil {
-		fmt.Fprintf(&s, "certificate    %d positions, %d bytes, sha256 %s\n", c.Positions, c.Bytes, c.SHA256)
+		fmt.Fprintf(&s, "certificate    %s, %d bytes, sha256 %s\n", Counted(c.Positions, "position"), c.Bytes, c.SHA256)
 		if c.File != "" {
 			fmt.Fprintf(&s, "file           %s\n", c.File)
 		}
