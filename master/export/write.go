@@ -41,7 +41,7 @@ func (g *Graph) WriteJSON(w io.Writer, head document.ProofExport) error {
 // move wins and red where it loses, dashed where the proof is cut, and an edge for each move.
 func (g *Graph) WriteDOT(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "// %v, %d positions, %d of them cut. A way through it: dot -Tsvg -o proof.svg\n",
+	fmt.Fprintf(out, "// %v, %d positions, %d of them cut. To draw it: dot -Tsvg -o proof.svg FILE\n",
 		g.Positions[0].Position, len(g.Positions), g.Cut)
 	fmt.Fprint(out, `digraph proof {
   rankdir=TB;
