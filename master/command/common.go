@@ -247,6 +247,14 @@ func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, do
 	return cli.Answer(c, *v.json, document, text)
 }
 
+// boardText is the board in text. It marks the last move, if there is one, like the picture.
+func boardText(p amazons.Position, last *amazons.Move) string {
+	if last == nil {
+		return p.Text()
+	}
+	return p.TextMarked(*last)
+}
+
 // movesReport counts the moves of a position by what they do, and lists them in a table: row is what it
 // says of a move beside that.
 func movesReport[T any](top int, header string, moves []document.Move[T], row func(document.Move[T]) []any) string {

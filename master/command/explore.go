@@ -48,8 +48,16 @@ func exploreCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("the master's answer: %w", err)
 			}
+			var last *amazons.Move
+			if len(moves) > 0 {
+				m, err := amazons.ParseMove(p.Board, moves[len(moves)-1])
+				if err != nil {
+					return cli.Usagef("move %d: %w", len(moves), err)
+				}
+				last = &m
+			}
 			d := document.OfPosition(p, r)
-			return view.show(c, p, nil, d, exploreReport(p, d, view.top))
+			return view.show(c, p, last, d, exploreReport(p, last, d, view.top))
 		}),
 	}
 	master.add(c)
@@ -74,9 +82,9 @@ func exploreStore(file, name string, moves []string) (*farmv1.ExploreResponse, e
 }
 
 // exploreReport is the position in text: the board, what is known, and a table of its moves.
-func exploreReport(p amazons.Position, d document.Position, top int) string {
+func exploreReport(p amazons.Position, last *amazons.Move, d document.Position, top int) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s\nposition       %s\n", p.Text(), p)
+	fmt.Fprintf(&s, "%s\nposition       %s\n", boardText(p, last), p)
 	fmt.Fprintf(&s, "value          %s", d.Verdict)
 	if d.Verdict != eval.Open.String() {
 		fmt.Fprintf(&s, " for the side to move, by %s", d.Basis)

@@ -70,7 +70,7 @@ func FuzzAnswers(f *testing.F) {
 					return
 				}
 				d := document.OfPosition(p, r)
-				if text, err := json.Marshal(d); err == nil && !json.Valid(text) || exploreReport(p, d, 5) == "" {
+				if text, err := json.Marshal(d); err == nil && !json.Valid(text) || exploreReport(p, nil, d, 5) == "" {
 					t.Fatalf("%s", text)
 				}
 			}

@@ -206,12 +206,7 @@ func proofShowCommand() *cobra.Command {
 func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d document.ProofPosition,
 	top int) string {
 	var s strings.Builder
-	if last != nil {
-		s.WriteString(p.TextMarked(*last))
-	} else {
-		s.WriteString(p.Text())
-	}
-	fmt.Fprintf(&s, "\nposition       %s\n", p)
+	fmt.Fprintf(&s, "%s\nposition       %s\n", boardText(p, last), p)
 	fmt.Fprintf(&s, "value          %s", d.Verdict)
 	if winner := c.Look(p.State()).Verdict.Winner(p.ToMove); winner == "" {
 		s.WriteString(": the certificate does not decide it\n")
