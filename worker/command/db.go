@@ -222,7 +222,7 @@ type dbInfoResult struct {
 	Values      int              `json:"values"`  // distinct values
 	Escapes     int              `json:"escapes"` // entries whose value's number does not fit 16 bits
 	Layers      []endgame.Layer  `json:"layers"`
-	Defects     []endgame.Defect `json:"defects"` // one queen alone in a region
+	Defects     []endgame.Defect `json:"defects"` // one queen alone in an area
 }
 
 // String is the result for people.
@@ -242,7 +242,7 @@ func (r dbInfoResult) String() string {
 			l.Territories, l.Bytes)
 	}
 	fmt.Fprintf(&s, "in all %d entries, %.2f bytes an entry\n\n", entries, float64(r.Bytes)/float64(entries))
-	fmt.Fprintf(&s, "One queen alone in a region:\nsquares  regions up to shifts  up to symmetry  defective  "+
+	fmt.Fprintf(&s, "One queen alone in an area:\nsquares    areas up to shifts  up to symmetry  defective  "+
 		"largest defect\n")
 	defective, largest := 0, 0
 	for _, d := range r.Defects {
@@ -250,7 +250,7 @@ func (r dbInfoResult) String() string {
 		largest = max(largest, d.Largest)
 		fmt.Fprintf(&s, "%7d  %20d  %14d  %9d  %14d\n", d.Squares, d.Fixed, d.Shapes, d.Regions, d.Largest)
 	}
-	fmt.Fprintf(&s, "in all %d defective regions, largest defect %d\n", defective, largest)
+	fmt.Fprintf(&s, "in all %d defective areas, largest defect %d\n", defective, largest)
 	return s.String()
 }
 
