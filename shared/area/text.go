@@ -24,7 +24,7 @@ func Parse(text string) (black, white, empty Set, err error) {
 	p, err := amazons.ParsePosition(strings.Join(rows, "/"))
 	switch {
 	case len(strings.Fields(text)) > 1:
-		err = errors.New("an area is one word: it has no side to move")
+		err = errors.New("an area is one word: it has no side to move, and + joins several")
 	case strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune("WwBbXx./12345678 \t\n", c) }):
 		err = errors.New("squares are W, B, x, . and 1 to 8")
 	case len(rows[0]) > amazons.MaxSide:
