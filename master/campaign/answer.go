@@ -146,7 +146,7 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	}
 	r.SearchSeconds, r.Winner, r.WinningMoves = c.searched.Seconds(), c.winner(), c.winningMoves()
 	if c.settled.NoGivenMoveWins && r.Stopped == "" {
-		r.Stopped = "no given first move wins; the other moves were not asked"
+		r.Stopped = "no given first move wins; nothing was asked about the other moves"
 	}
 	if c.file.SHA256 != "" {
 		r.Verified, r.VerifiedBy = c.verified, c.verifiedBy

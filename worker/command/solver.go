@@ -230,7 +230,7 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	default:
 		// The root stays open, since its other moves were not asked. What is proved is one loss for each
 		// given move: the opponent wins after it.
-		a.result.Stopped = "no given first move wins; the other moves were not asked"
+		a.result.Stopped = "no given first move wins; nothing was asked about the other moves"
 		for _, m := range a.firstMoves {
 			a.claims = append(a.claims, proof.RootOf(a.position.After(m), eval.Won))
 		}
