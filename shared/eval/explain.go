@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"fmt"
 	"math/bits"
 
 	"amazonsfarm/shared/amazons"
@@ -45,10 +46,11 @@ type SideSum struct {
 
 // Text returns the bound in words.
 func (s SideSum) Text() string {
+	form := [3]string{"%s or more", "more than %s", "%s or more, but for an infinitesimal"}
 	if s.For == "white" {
-		return s.Bound.N.String() + [3]string{"", ", less", ", but for an infinitesimal"}[s.Bound.Strength] + " or less"
+		form = [3]string{"%s or less", "less than %s", "%s or less, but for an infinitesimal"}
 	}
-	return s.Bound.N.String() + [3]string{"", ", more", ", but for an infinitesimal"}[s.Bound.Strength] + " or more"
+	return fmt.Sprintf(form[s.Bound.Strength], s.Bound.N)
 }
 
 // trace records the steps of a judge. A nil trace records nothing.
