@@ -63,13 +63,13 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	refuse := func(format string, args ...any) error {
 		return status.Errorf(codes.FailedPrecondition, format, args...)
 	}
-	name := r.GetWorker()
+	name, build := r.GetWorker(), r.GetBuild()
+	strange := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {
-	case len(name) < 1 || len(name) > 128 || strings.ContainsFunc(name,
-		func(r rune) bool { return !unicode.IsPrint(r) }):
+	case len(name) < 1 || len(name) > 128 || strings.ContainsFunc(name, strange):
 		return nil, status.Error(codes.InvalidArgument, "a worker's name has 1 to 128 printable characters")
-	case len(r.GetBuild()) > 256:
-		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 bytes")
+	case len(build) > 256 || strings.ContainsFunc(build, strange):
+		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 printable characters")
 	case r.GetCores() > maxCores || r.GetTableBytes() > maxTableBytes:
 		return nil, status.Errorf(codes.InvalidArgument, "a worker has at most %d cores and a table of %s", maxCores,
 			cli.FormatSize(maxTableBytes))
@@ -79,16 +79,15 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	case r.GetRulesVersion() != farmv1.RulesVersion:
 		return nil, refuse("this campaign is solved with rules version %d, the worker has version %d; "+
 			"use worker and master of one release", farmv1.RulesVersion, r.GetRulesVersion())
-	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
-		build := cmp.Or(r.GetBuild(), "none")
+	case cfg.Build != "" && build != cfg.Build && !cfg.AllowOtherBuilds:
 		return nil, refuse("this campaign is solved by build %s, the worker is build %.80s; "+
-			"use the same build, or start the master with --allow-other-builds", cfg.Build, build)
+			"use the same build, or start the master with --allow-other-builds", cfg.Build, cmp.Or(build, "none"))
 	}
 	owner, err := access.OwnName(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	w := loop.Worker{Name: name, Build: r.GetBuild(), Cores: r.GetCores(), TableBytes: r.GetTableBytes(), Owner: owner,
+	w := loop.Worker{Name: name, Build: build, Cores: r.GetCores(), TableBytes: r.GetTableBytes(), Owner: owner,
 		Messages: rate.NewLimiter(rate.Limit(cfg.SessionMessages), cfg.Limits.Burst)}
 	if p, ok := peer.FromContext(ctx); ok {
 		w.Address = p.Addr.String()

@@ -605,6 +605,8 @@ func TestJoinGate(t *testing.T) {
 		{"long name", func(r *farmv1.JoinRequest) { r.Worker = strings.Repeat("x", 129) }, codes.InvalidArgument,
 			"name"},
 		{"control characters", func(r *farmv1.JoinRequest) { r.Worker = "a\nb" }, codes.InvalidArgument, "name"},
+		{"control characters in the build", func(r *farmv1.JoinRequest) { r.Build = "a\x1b[31m" },
+			codes.InvalidArgument, "build"},
 		{"cores", func(r *farmv1.JoinRequest) { r.Cores = 65_537 }, codes.InvalidArgument, "at most 65536 cores"},
 		{"table", func(r *farmv1.JoinRequest) { r.TableBytes = math.MaxUint64 }, codes.InvalidArgument,
 			"a table of 1024 TiB"},
