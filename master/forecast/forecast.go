@@ -97,7 +97,8 @@ func (r Report) String() string {
 				"%.3g bytes of parts; %d lines\n", e.name, e.Nodes, e.Low, e.High, e.CoreHours, e.Bytes, e.Lines)
 		}
 	}
-	return s + "basis          forecasts of known boards were wrong by factors of up to 80, mostly too high\n"
+	return s + "basis          with 400,000 nodes, forecasts of known boards were wrong by factors of up to 80, " +
+		"mostly too high\n"
 }
 
 // forecaster is a forecast under way.
