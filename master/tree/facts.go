@@ -38,11 +38,8 @@ func (t *Tree) learn(name string, facts []proof.Fact, received []proof.ID) {
 			t.refuseFact(name, "fact refused: there is no room for more facts about positions outside the tree")
 			continue
 		}
-		if entered && w != nil {
-			w.facts++
-			if leased && t.cfg.CheckFirst > 0 {
-				w.party.solved++
-			}
+		if entered && leased && t.cfg.CheckFirst > 0 {
+			w.party.solved++
 		}
 		if w != nil {
 			t.offers.Mark(&w.known, f.Key)

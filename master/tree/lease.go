@@ -160,7 +160,6 @@ func (t *Tree) charge(l *lease, nodes uint64) {
 	l.charged = nodes
 	l.node.Nodes = graph.Plus(l.node.Nodes, more)
 	t.nodes = graph.Plus(t.nodes, more)
-	l.worker.nodes = graph.Plus(l.worker.nodes, more)
 	t.graph.Changed(l.node)
 }
 

@@ -306,18 +306,19 @@ func (s *script) status() string {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{st.NoGivenMoveWins, "no-given-move-wins"}, {st.Settled, "settled"}, {st.Paused, "paused"},
-		{st.Draining, "draining"}, {st.Full, "full"}} {
+	}{{st.NoGivenMoveWins, "no-given-move-wins"}, {st.Settled, "settled"}, {s.tree.paused, "paused"},
+		{s.tree.draining, "draining"}, {s.tree.full, "full"}} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}
 	}
 	fmt.Fprintf(&b, " %s spent=%d running=%d\n", numbersText(st.Phi, st.Delta), st.Spent, st.Running)
 	fmt.Fprintf(&b, "nodes=%d expanded=%d frontier=%d leased=%d aside=%d facts=%d+%d dropped=%d\n",
-		st.Nodes, st.Expanded, st.Frontier, st.Leased, st.Aside, st.FactsWon, st.FactsLost, st.FactsDropped)
+		st.Nodes, st.Expanded, st.Frontier, st.Leased, st.Aside, st.FactsWon, st.FactsLost,
+		s.tree.graph.FactsDropped)
 	for _, w := range st.Workers {
-		fmt.Fprintf(&b, "%s slots=%d waiting=%d leases=%d nodes=%d facts=%d lost=%d\n", w.Name, w.Slots, w.Waiting,
-			len(w.Leases), w.Nodes, w.Facts, w.Lost)
+		in := s.tree.workers[w.Name]
+		fmt.Fprintf(&b, "%s slots=%d waiting=%d leases=%d lost=%d\n", w.Name, in.slots, in.waiting, len(w.Leases), w.Lost)
 	}
 	fmt.Fprintf(&b, "no work: %s\n", st.NoWork)
 	if st.Contradiction != nil {

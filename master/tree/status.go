@@ -25,8 +25,7 @@ type Status struct {
 	Leased   int // leases that are out
 	Aside    int // leaves set aside after too many losses
 
-	FactsWon, FactsLost int    // known facts by outcome
-	FactsDropped        uint64 // facts beyond MaxFacts, since this tree was made
+	FactsWon, FactsLost int // known facts by outcome
 
 	Workers    []WorkerStatus // in the order they joined
 	FirstMoves []graph.FirstMove
@@ -40,21 +39,15 @@ type Status struct {
 	Unsettled uint64 // claims of which it is not known who was right, since this tree was made
 	Requeued  uint64 // results that are searched again because their party was caught
 
-	Paused, Draining bool
-	Full             bool           // a split was not possible because of MaxPositions
-	NoWork           NoWorkReason   // why a worker without leases would wait now
-	Contradiction    *Contradiction // not nil: the campaign is stopped
+	NoWork        NoWorkReason   // why a worker without leases would wait now
+	Contradiction *Contradiction // not nil: the campaign is stopped
 }
 
 // WorkerStatus is what is known of one worker.
 type WorkerStatus struct {
-	Name    string
-	Slots   int
-	Waiting int           // requests not yet granted
-	Leases  []LeaseStatus // in the order they were granted
-	Nodes   uint64        // of its leases that ended, since it joined
-	Facts   uint64        // new facts it brought, since it joined
-	Lost    int           // leases it lost, since it joined
+	Name   string
+	Leases []LeaseStatus // in the order they were granted
+	Lost   int           // leases it lost, since it joined
 }
 
 // LeaseStatus is what is known of one lease.
@@ -96,8 +89,7 @@ func (t *Tree) Status() Status {
 	s := Status{
 		Settled: t.Answered(), Phi: t.graph.Root.Phi, Delta: t.graph.Root.Delta, Epoch: t.epoch, Spent: t.nodes,
 		Nodes: t.graph.Len(), Expanded: t.graph.Expanded, Frontier: t.graph.Frontier, Leased: len(t.running),
-		FactsWon: t.graph.FactsWon, FactsLost: t.graph.FactsLost, FactsDropped: t.graph.FactsDropped,
-		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
+		FactsWon: t.graph.FactsWon, FactsLost: t.graph.FactsLost, FirstMoves: t.FirstMoves(),
 		Contradiction: (*Contradiction)(t.graph.Contradiction), Stretch: t.pace.stretch, Unchecked: len(t.unchecked),
 		Unsettled: t.unsettled, Requeued: t.requeued,
 	}
@@ -116,8 +108,7 @@ func (t *Tree) Status() Status {
 		}
 	}
 	for _, w := range t.roll {
-		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts,
-			Lost: w.lost}
+		ws := WorkerStatus{Name: w.name, Lost: w.lost}
 		for _, l := range w.leases {
 			s.Running = graph.Plus(s.Running, l.nodes-l.charged)
 			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.Key, l.budget, l.nodes, t.now - l.granted})

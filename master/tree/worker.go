@@ -17,9 +17,7 @@ type worker struct {
 	beat    int // tick of the last sign of work on any lease
 	known   offers.Known
 
-	nodes uint64
 	rate  float64 // nodes a tick, in its last lease with any; 0: unknown
-	facts uint64
 	lost  int
 	party *party
 
