@@ -20,17 +20,15 @@ type Set struct {
 // layerOf returns the number of burnt squares.
 func layerOf(k amazons.Key) int { return bits.OnesCount64(k.A & k.B) }
 
-// Add puts e into the set and reports whether its position was new. The move of a known position
-// stays as it is. The empty board is no entry: it is left out.
-func (s *Set) Add(e Entry) bool {
+// Add puts e into the set. The move of a known position stays as it is. The empty board is no entry: it
+// is left out.
+func (s *Set) Add(e Entry) {
 	if e.Key == (amazons.Key{}) {
-		return false
+		return
 	}
-	at, added := s.layers[layerOf(e.Key)].insert(e.Key)
-	if added {
+	if at, added := s.layers[layerOf(e.Key)].insert(e.Key); added {
 		at.move = e.Move
 	}
-	return added
 }
 
 // Has reports whether the position of k is in the set.
@@ -74,12 +72,11 @@ func (s *Set) LayerLen(arrows int) int {
 	return s.layers[arrows].n
 }
 
-// Merge adds all entries of o and returns how many were new.
-func (s *Set) Merge(o *Set) int {
+// Merge adds all entries of o.
+func (s *Set) Merge(o *Set) {
 	if o == nil || o == s {
-		return 0
+		return
 	}
-	added := 0
 	for arrows := range o.layers {
 		from, to := &o.layers[arrows], &s.layers[arrows]
 		to.reserve(max(to.n, from.n))
@@ -87,12 +84,10 @@ func (s *Set) Merge(o *Set) int {
 			if f := &from.slots[i]; f.key != (amazons.Key{}) {
 				if at, fresh := to.insert(f.key); fresh {
 					at.move = f.move
-					added++
 				}
 			}
 		}
 	}
-	return added
 }
 
 // All returns the entries, deepest layer first, in no particular order within a layer.
