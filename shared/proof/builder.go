@@ -17,13 +17,13 @@ import (
 //
 // A searcher that errs costs time, and may make a proof fail. It cannot make a proof false: a builder
 // adds an entry only when all of its evidence is there, down to the leaf rules.
-//
-// A searcher that also has a method Best(amazons.State) (amazons.Move, bool), the legal move with
-// which it won a position if it remembers, saves the builder from looking at all the others.
 type Searcher interface {
 	// Probe tells what the search's table knows: the verdict for the side to move and the work
 	// (nodes) behind it.
 	Probe(s amazons.State) (eval.Verdict, uint64)
+	// Best returns the legal move with which it won a position if it remembers. This saves the builder
+	// from looking at all the others.
+	Best(s amazons.State) (amazons.Move, bool)
 	// Solve searches until the position is solved, or ctx ends or its budget is spent: then it
 	// returns an error, or Open.
 	Solve(ctx context.Context, s amazons.State) (eval.Verdict, error)
@@ -86,11 +86,7 @@ const busySlots = 1 << 12
 func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
 	builder := &Builder{board: b, o: o, marks: newMarks(o.MaxEntries), cited: map[Citation]struct{}{}}
 	for _, s := range append([]Searcher{search}, o.More...) {
-		p := &prover{Builder: builder, search: s}
-		p.best, _ = s.(interface {
-			Best(s amazons.State) (amazons.Move, bool)
-		})
-		builder.provers = append(builder.provers, p)
+		builder.provers = append(builder.provers, &prover{Builder: builder, search: s})
 	}
 	if len(builder.provers) > 1 {
 		builder.busy = make([]atomic.Int32, busySlots)

@@ -17,10 +17,7 @@ import (
 type prover struct {
 	*Builder
 	search Searcher
-	best   interface {
-		Best(s amazons.State) (amazons.Move, bool)
-	} // search, if it remembers winning moves
-	last struct { // what it said last
+	last   struct { // what Best said last
 		key  amazons.Key
 		move amazons.Move
 		ok   bool
@@ -474,12 +471,9 @@ const closingWork = 2
 
 // remembered returns the move with which the search won s, if it remembers one.
 func (p *prover) remembered(s amazons.State, k amazons.Key) (amazons.Move, bool) {
-	if p.best == nil {
-		return amazons.Move{}, false
-	}
 	if p.last.key != k {
 		p.last.key = k
-		p.last.move, p.last.ok = p.best.Best(s)
+		p.last.move, p.last.ok = p.search.Best(s)
 	}
 	return p.last.move, p.last.ok
 }

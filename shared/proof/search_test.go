@@ -59,6 +59,9 @@ func (x *exact) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error
 	return x.wins(s), nil
 }
 
+// Best remembers no move.
+func (x *exact) Best(amazons.State) (amazons.Move, bool) { return amazons.Move{}, false }
+
 // forgetful loses a part of what it knew, whenever it is asked.
 type forgetful struct {
 	*exact
@@ -112,6 +115,8 @@ func (l poisoned) Solve(ctx context.Context, s amazons.State) (eval.Verdict, err
 type silent struct{ err error }
 
 func (silent) Probe(amazons.State) (eval.Verdict, uint64) { return eval.Open, 0 }
+
+func (silent) Best(amazons.State) (amazons.Move, bool) { return amazons.Move{}, false }
 
 func (s silent) Solve(context.Context, amazons.State) (eval.Verdict, error) { return eval.Open, s.err }
 
