@@ -98,22 +98,17 @@ func (s *Store) Commit(effects []tree.Persist, hints []hints.Hint) error {
 		r.records += len(b.nodes) + len(b.facts) + len(b.hints)
 		r.bytes += b.bytes
 	}
-	r.check = func(tx *bbolt.Tx, c *record.Counters) error {
-		for _, b := range batches {
-			if err := b.check(tx, c); err != nil {
-				return err
+	inTurn := func(do func(*batch, *bbolt.Tx, *record.Counters) error) func(*bbolt.Tx, *record.Counters) error {
+		return func(tx *bbolt.Tx, c *record.Counters) error {
+			for _, b := range batches {
+				if err := do(b, tx, c); err != nil {
+					return err
+				}
 			}
+			return nil
 		}
-		return nil
 	}
-	r.apply = func(tx *bbolt.Tx, c *record.Counters) error {
-		for _, b := range batches {
-			if err := b.apply(tx, c); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	r.check, r.apply = inTurn((*batch).check), inTurn((*batch).apply)
 	return during("commit", s.do(r))
 }
 
