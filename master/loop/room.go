@@ -23,7 +23,7 @@ import (
 // messages are applied, and the campaigns go on. Since nothing was acknowledged meanwhile, nothing is lost if the
 // master ends: the workers keep it.
 
-// halt pauses the campaigns for want of room, or because the store is not where it was.
+// halt pauses the campaigns for want of room, or because the store is not where it was. All workers are told.
 func (l *Loop) halt(why error) {
 	if l.full == nil {
 		l.cfg.Metrics.spacePauses.Inc()
@@ -31,7 +31,9 @@ func (l *Loop) halt(why error) {
 	}
 	l.full = why
 	l.pauses()
-	l.tellWaiting()
+	for _, s := range l.crew.byToken {
+		l.sendHold(s)
+	}
 }
 
 // crowded is the last part of a worker that could not be stored where commits still can.
@@ -123,13 +125,7 @@ func (l *Loop) current(e *Event) bool {
 	return s.link == e.Link || e.waited && s.link == nil && l.crew.current(s)
 }
 
-// tellWaiting tells all workers that they have to wait, and why.
-func (l *Loop) tellWaiting() {
-	for _, s := range l.crew.byToken {
-		l.sendHold(s)
-	}
-}
-
+// sendHold tells a worker that it has to wait, and why.
 func (l *Loop) sendHold(s *Session) { l.send(s, Hold{trust.Clip(l.full.Error(), trust.MaxWhy)}) }
 
 // merge makes one of several steps' effects of each campaign, so that what waits does not grow with
