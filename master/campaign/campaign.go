@@ -218,18 +218,18 @@ func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
 
 // Grow returns the campaign of a number with its tree.
 func (k keeper) Grow(number uint32) (loop.Campaign, error) {
-	c := k.farm.numbered(number)
-	if c == nil {
-		return loop.Campaign{}, fmt.Errorf("%w: there is no campaign %d", store.ErrCampaign, number)
+	c, err := k.farm.numbered(number)
+	if err != nil {
+		return loop.Campaign{}, err
 	}
 	return k.farm.grow(c)
 }
 
 // Change makes a change durable.
 func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error) {
-	c := k.farm.numbered(number)
-	if c == nil {
-		return loop.Settings{}, fmt.Errorf("%w: there is no campaign %d", store.ErrCampaign, number)
+	c, err := k.farm.numbered(number)
+	if err != nil {
+		return loop.Settings{}, err
 	}
 	if _, settled, err := k.farm.store.Result(number); err != nil {
 		return loop.Settings{}, err
@@ -246,14 +246,14 @@ func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error
 	return settingsOf(about), nil
 }
 
-// numbered returns the campaign of a number, nil if the farm has none.
-func (f *Farm) numbered(number uint32) *campaign {
+// numbered returns the campaign of a number. The error wraps store.ErrCampaign.
+func (f *Farm) numbered(number uint32) (*campaign, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.campaigns {
 		if c.about.Number == number {
-			return c
+			return c, nil
 		}
 	}
-	return nil
+	return nil, fmt.Errorf("%w: there is no campaign %d", store.ErrCampaign, number)
 }
