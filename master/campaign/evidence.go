@@ -128,7 +128,8 @@ func (k *look) judge(s amazons.State) (out explore.Proved) {
 	for key := range k.find(keys) {
 		for _, m := range byKey[key] {
 			out.After[m] = eval.Won
-			if out.Best == nil || before(m, *out.Best) {
+			// The entries that were found are in no order. This one makes the same look give the same answer.
+			if out.Best == nil || m.Compare(*out.Best) < 0 {
 				out.Best = &m
 			}
 		}
@@ -139,12 +140,6 @@ func (k *look) judge(s amazons.State) (out explore.Proved) {
 		out.Best = nil
 	}
 	return out
-}
-
-// before orders moves by their squares.
-// The entries that were found are in no order. This one makes the same look give the same answer.
-func before(a, b amazons.Move) bool {
-	return slices.Compare([]amazons.Square{a.From, a.To, a.Arrow}, []amazons.Square{b.From, b.To, b.Arrow}) < 0
 }
 
 // leaf judges a position by the leaf rules of the campaign.

@@ -1,6 +1,7 @@
 package amazons
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,11 @@ var ErrMove = errors.New("not a move")
 
 // String returns the canonical text, such as "B1-B4xD4".
 func (m Move) String() string { return m.From.String() + "-" + m.To.String() + "x" + m.Arrow.String() }
+
+// Compare orders moves as [State.Moves] does: by queen, target and arrow square.
+func (m Move) Compare(o Move) int {
+	return cmp.Or(cmp.Compare(m.From, o.From), cmp.Compare(m.To, o.To), cmp.Compare(m.Arrow, o.Arrow))
+}
 
 // ParseMove reads a move on board b: three squares, in either case, with any of the
 // separators - x / , ( ) and space between them, or none. It does not ask whether the move is

@@ -75,13 +75,9 @@ func (v View) Explore(s amazons.State) (Position, []Move) {
 		return cmp.Or(
 			cmp.Compare(rank[a.After.Verdict], rank[b.After.Verdict]),
 			cmp.Compare(b.After.Nodes, a.After.Nodes),
-			compareMoves(a.Move, b.Move))
+			a.Move.Compare(b.Move))
 	})
 	return at, moves
-}
-
-func compareMoves(a, b amazons.Move) int {
-	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Arrow, b.Arrow))
 }
 
 // Line returns how a decided position is played out, as far as the graph knows. The winner plays a
@@ -184,7 +180,7 @@ func (v View) FirstMoves() []FirstMove {
 	if len(moves) == 0 {
 		moves = state.Moves(nil)
 	}
-	slices.SortFunc(moves, compareMoves)
+	slices.SortFunc(moves, amazons.Move.Compare)
 	moves = slices.Compact(moves)
 	out := make([]FirstMove, 0, len(moves))
 	for _, m := range moves {
