@@ -20,10 +20,10 @@ func (c *campaign) noteWinning(set *proof.Set) {
 	if c.settled.Verdict != eval.Won || set == nil {
 		return
 	}
-	if move, ok := set.WinningMove(c.root.Board, c.root.State()); ok {
-		c.winning = append(c.winning, move.String())
-	}
 	shown := proof.Certificate{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Set: set}
+	if f := shown.Look(c.root.State()); f.Reason == proof.ByEntry {
+		c.winning = append(c.winning, f.Move.String())
+	}
 	c.winning = append(c.winning, shown.WinningMoves(c.root.State())...)
 }
 

@@ -34,17 +34,6 @@ func (s *Set) Add(e Entry) {
 // Has reports whether the position of k is in the set.
 func (s *Set) Has(k amazons.Key) bool { return s != nil && s.layers[layerOf(k)].find(k) != nil }
 
-// WinningMove returns the winning move of a position of board b in the position's own orientation,
-// and whether the position, or one that is the same but for a symmetry, is in the set.
-func (s *Set) WinningMove(b amazons.Board, p amazons.State) (amazons.Move, bool) {
-	canonical, symmetry := p.Canonical(b)
-	m, ok := s.Move(canonical.Key(b))
-	if !ok {
-		return amazons.Move{}, false
-	}
-	return b.ApplyMove(symmetry.Inverse(), m), true
-}
-
 // Move returns the winning move of the canonical position of k, and whether it is in the set.
 func (s *Set) Move(k amazons.Key) (amazons.Move, bool) {
 	if s != nil {

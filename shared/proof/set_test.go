@@ -85,18 +85,18 @@ func TestWinningMove(t *testing.T) {
 		canonical, _ := p.State().Canonical(b)
 		moves := canonical.Moves(nil)
 		entry := proof.Entry{Key: canonical.Key(b), Move: moves[len(moves)/3]}
-		var set proof.Set
-		set.Add(entry)
+		c := proof.Certificate{Board: b, Set: new(proof.Set)}
+		c.Set.Add(entry)
 		after := canonical.After(entry.Move).CanonicalKey(b)
 		for i := range b.Symmetries() {
 			image := canonical.Apply(b, amazons.Symmetry(i))
-			m, ok := set.WinningMove(b, image)
-			if !ok || !image.Legal(m) || image.After(m).CanonicalKey(b) != after {
-				t.Errorf("%s, image %d: %v, %v, the entry's move is %v", text, i, m, ok, entry.Move)
+			f := c.Look(image)
+			if f.Reason != proof.ByEntry || !image.Legal(f.Move) || image.After(f.Move).CanonicalKey(b) != after {
+				t.Errorf("%s, image %d: %+v, the entry's move is %v", text, i, f, entry.Move)
 			}
 		}
-		if m, ok := set.WinningMove(b, canonical.After(entry.Move)); ok {
-			t.Errorf("%s: another position has the move %v", text, m)
+		if f := c.Look(canonical.After(entry.Move)); f.Reason == proof.ByEntry {
+			t.Errorf("%s: another position has the move %v", text, f.Move)
 		}
 	}
 }
