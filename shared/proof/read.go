@@ -344,21 +344,11 @@ func (d *decoder) read() (Certificate, error) {
 	c, err := d.parse()
 	if errors.Is(err, ErrCorrupt) {
 		// Something is wrong with the content. Most likely it is not what was written.
-		if sum, sumErr := d.sumAll(); sumErr == nil && sum != d.want {
+		if errors.Is(Intact(io.NewSectionReader(d.in, 0, d.size)), ErrChecksum) {
 			return c, fmt.Errorf("%w (%v)", ErrChecksum, err)
 		}
 	}
 	return c, err
-}
-
-// sumAll returns the hash of the whole file.
-func (d *decoder) sumAll() (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	if _, err = io.Copy(h, io.NewSectionReader(d.in, 0, 16)); err == nil {
-		_, err = io.Copy(h, io.NewSectionReader(d.in, preamble, d.size-preamble))
-	}
-	h.Sum(sum[:0])
-	return sum, err
 }
 
 // parse reads the file once, from its beginning to its end.
