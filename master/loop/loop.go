@@ -253,7 +253,9 @@ func (l *Loop) turn(batch []message, tick bool) error {
 // tick does what is due once a heartbeat. Without room on the disk the ticks of the trees stand still.
 func (l *Loop) tick() {
 	l.noteSaved()
-	l.saveQuarantines()
+	for _, q := range l.book.UnkeptQuarantines() {
+		l.saveQuarantine(q)
+	}
 	distrusted := l.book.Tick(l.full == nil)
 	if l.full == nil {
 		l.retry()

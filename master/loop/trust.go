@@ -177,12 +177,6 @@ func (l *Loop) saveQuarantine(q trust.Quarantine) {
 	l.book.QuarantineKept(q.Party)
 }
 
-func (l *Loop) saveQuarantines() {
-	for _, q := range l.book.UnkeptQuarantines() {
-		l.saveQuarantine(q)
-	}
-}
-
 // Quarantines returns all quarantines, by name.
 func (l *Loop) Quarantines(ctx context.Context) ([]trust.Quarantine, error) {
 	return ask(ctx, l, l.book.Quarantines)
