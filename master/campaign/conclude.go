@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,8 +126,7 @@ func (passing) Is(target error) bool { return target == store.ErrNoRoom }
 
 // conclude makes the certificate of the settled tree, has it checked, and stores the answer. A
 // certificate that is there already, just as it was when it was checked, is not made again.
-func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporter) (loop.Conclusion,
-	error) {
+func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporter) (loop.Conclusion, error) {
 	settled := e.Settled
 	c.settled, c.searched = &settled, time.Since(c.began)
 	defer func() { c.took = time.Since(c.began) }()
@@ -176,9 +176,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		return loop.Conclusion{}, err
 	}
 	// The store remembers the path, and the next command may run in another folder.
-	if path, err := filepath.Abs(c.file.Path); err == nil {
-		c.file.Path = path
-	}
+	c.file.Path = cmp.Or(absolute(c.file.Path), c.file.Path)
 	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
 		return loop.Conclusion{}, err
 	}

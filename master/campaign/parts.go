@@ -388,8 +388,7 @@ func (c *campaign) linkPart(id proof.ID, name string) error {
 
 // checkParts has workers check the parts of a proof that nobody has checked yet. Without a worker this machine checks
 // all; own says so.
-func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporter) (own bool,
-	err error) {
+func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporter) (own bool, err error) {
 	began := time.Now()
 	defer func() { c.checked = time.Since(began) }()
 	unchecked := p.unchecked
