@@ -301,8 +301,7 @@ func (l *Loop) sweep() {
 	for _, s := range leaving {
 		s.joined = false
 		if l.crew.current(s) {
-			l.cfg.Log.Warn("worker lost: its connection has ended", "worker", s.Name, "leases",
-				l.leave(s.Name))
+			l.cfg.Log.Warn("worker lost: its connection has ended", "worker", s.Name, "leases", l.leave(s.Name))
 		}
 	}
 	for _, s := range gone {

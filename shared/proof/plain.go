@@ -52,8 +52,7 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 }
 
 func plainHead(w io.Writer, b amazons.Board, sum string, leaves eval.Leaves, claims []Root) {
-	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, sum,
-		plainRules(leaves))
+	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, sum, plainRules(leaves))
 	for _, r := range claims {
 		plainRoot(w, "claim", b, r)
 	}
@@ -129,8 +128,7 @@ func plainClaim(v eval.Verdict) string {
 // plain writes one part, its layers in the order of the file.
 func (c *Certificate) plain(w io.Writer, sum string) {
 	b := c.Board
-	fmt.Fprintf(w, "part %s rules %d entries %d citations %d\n", sum, plainRules(c.Leaves), c.Set.Len(),
-		len(c.Cited))
+	fmt.Fprintf(w, "part %s rules %d entries %d citations %d\n", sum, plainRules(c.Leaves), c.Set.Len(), len(c.Cited))
 	for _, r := range c.Roots {
 		plainRoot(w, "root", b, r)
 	}
