@@ -318,7 +318,8 @@ func (s *script) status() string {
 		s.tree.graph.FactsDropped)
 	for _, w := range st.Workers {
 		in := s.tree.workers[w.Name]
-		fmt.Fprintf(&b, "%s slots=%d waiting=%d leases=%d lost=%d\n", w.Name, in.slots, in.waiting, len(w.Leases), w.Lost)
+		fmt.Fprintf(&b, "%s slots=%d waiting=%d leases=%d lost=%d\n", w.Name, in.slots, in.waiting, len(w.Leases),
+			w.Lost)
 	}
 	fmt.Fprintf(&b, "no work: %s\n", st.NoWork)
 	if st.Contradiction != nil {

@@ -29,7 +29,6 @@ type Status struct {
 
 	Workers    []WorkerStatus // in the order they joined
 	FirstMoves []graph.FirstMove
-	SetAside   []amazons.Key // the leaves that are set aside, at most 100
 
 	// how many times as long as planned leases are now, since the master cannot take in more
 	// results (Config.ResultsPerTick); at least 1
@@ -102,9 +101,7 @@ func (t *Tree) Status() Status {
 	}
 	for _, a := range t.aside {
 		if n := a.node; n.Aside && n.Matters() {
-			if s.Aside++; len(s.SetAside) < 100 {
-				s.SetAside = append(s.SetAside, n.Key)
-			}
+			s.Aside++
 		}
 	}
 	for _, w := range t.roll {
