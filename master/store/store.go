@@ -64,24 +64,10 @@ type Store struct {
 // the file system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
 	o, err := o.withDefaults()
+	if err == nil {
+		err = create(path, c, o)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("create proof store: %w", err)
-	}
-	if o.ReadOnly {
-		return nil, fmt.Errorf("create proof store: %w: create it without ReadOnly", ErrReadOnly)
-	}
-	if c.Created.IsZero() {
-		c.Created = time.Now()
-	}
-	c.Created = c.Created.UTC().Truncate(time.Second)
-	c.Number, c.Pool, c.Evidence = 1, 1, o.Evidence
-	if _, err := c.Check(); err != nil {
-		return nil, fmt.Errorf("create proof store: %w", err)
-	}
-	if err := unused(cmp.Or(o.Evidence, EvidenceFolder(path)), o.Evidence != ""); err != nil {
-		return nil, fmt.Errorf("create proof store: %w", err)
-	}
-	if err := create(path, c, o); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
 	return Open(path, o)
@@ -117,6 +103,20 @@ func unused(place string, given bool) error {
 // So whoever finds a file at path finds a complete store. bbolt's own syncs are off meanwhile:
 // nobody relies on the file before it has its name.
 func create(path string, c Campaign, o Options) (err error) {
+	if o.ReadOnly {
+		return fmt.Errorf("%w: create it without ReadOnly", ErrReadOnly)
+	}
+	if c.Created.IsZero() {
+		c.Created = time.Now()
+	}
+	c.Created = c.Created.UTC().Truncate(time.Second)
+	c.Number, c.Pool, c.Evidence = 1, 1, o.Evidence
+	if _, err := c.Check(); err != nil {
+		return err
+	}
+	if err := unused(cmp.Or(o.Evidence, EvidenceFolder(path)), o.Evidence != ""); err != nil {
+		return err
+	}
 	file, err := disk.New(path)
 	if err != nil {
 		return err
