@@ -12,6 +12,7 @@ func TestTyped(t *testing.T) {
 		"master": "master", "bin/master": "bin/master", "./worker": "./master",
 		"amazons-worker": "amazons-master", "/usr/bin/amazons-master": "/usr/bin/amazons-master",
 		"/tmp/go-build1/b001/exe/master": "go run ./master",
+		"/a cache/a9/a96998d7c3e04015d965af6ee54c072ccc9934e5d3f7d9b404dddc2b75cf5380-d/master": "go run ./master",
 	} {
 		if os.Args[0] = called; typed("master") != want {
 			t.Errorf("%s: %q, want %q", called, typed("master"), want)
