@@ -22,7 +22,8 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// What a worker may say that it has. No machine has more, and what pages say of it stays right.
+// The most cores and the largest table that a worker may claim. No machine has more, and a larger number would be shown
+// as a negative one.
 const (
 	maxCores      = 1 << 16
 	maxTableBytes = 1 << 50

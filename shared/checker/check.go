@@ -64,11 +64,7 @@ func CheckFile(ctx context.Context, path string, opts Options) (*Report, error) 
 	}
 	defer f.Close()
 	if isManifest(f, size) {
-		folder := PartsFolder(path)
-		if path == "-" {
-			folder = "" // standard input has none
-		}
-		return checkProof(ctx, f, size, folder, opts)
+		return checkProof(ctx, f, size, PartsFolder(path), opts)
 	}
 	if opts.Sample != 0 || opts.Shard != (Shard{}) || len(opts.States) > 0 {
 		return nil, ErrOneFile

@@ -65,8 +65,13 @@ func (p proved) compare(q proved) int {
 	return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.b, q.b), claim(p.win)-claim(q.win), cmp.Compare(p.part, q.part))
 }
 
-// PartsFolder is the folder with the parts of a manifest: NAME.parts for NAME.proof.
-func PartsFolder(manifest string) string { return strings.TrimSuffix(manifest, ".proof") + ".parts" }
+// PartsFolder is the folder with the parts of a manifest: NAME.parts for NAME.proof, none for standard input ("-").
+func PartsFolder(manifest string) string {
+	if manifest == "-" {
+		return ""
+	}
+	return strings.TrimSuffix(manifest, ".proof") + ".parts"
+}
 
 // openFile opens a regular file, or standard input for "-", which is read to its end if it is no
 // regular file. A file that is none is refused before it is opened: a pipe would wait for a writer.

@@ -106,7 +106,7 @@ func firstMovesText(moves []string) string {
 // of proof. Otherwise it returns an error that wraps ErrCampaign and names the difference.
 func (c Campaign) Same(asked Campaign) error {
 	differ := func(what string, stored, asked any) error {
-		return fmt.Errorf("%w: the store %s %v, and you asked for %v; use another store, or ask what this one is about",
+		return fmt.Errorf("%w: the store %s %v, and you asked for %v; use another store, or ask this store's question",
 			ErrCampaign, what, stored, asked)
 	}
 	switch {
