@@ -180,8 +180,6 @@ const (
 	// leavingTicks is how long a worker whose stream broke keeps its leases: after three missed
 	// heartbeats it is gone.
 	leavingTicks = 3
-	// slots is the number of leases a worker may hold: one running, the next in hand.
-	slots = 2
 	// spareBytes is how much more room than the store asks for there must be before campaigns go on
 	// that paused for want of it; otherwise they may stop and go every second.
 	spareBytes = 16 << 20

@@ -250,7 +250,7 @@ func (l *Loop) detach(s *Session, goodbye bool) {
 // joining is the event of a worker that is there.
 func (l *Loop) joining(s *Session) tree.Joined {
 	known := l.book.Standing(s.Party)
-	return tree.Joined{Worker: s.Name, Slots: slots, Party: s.Party.String(), Confirmed: known.Confirmed,
+	return tree.Joined{Worker: s.Name, Slots: tree.WorkerSlots, Party: s.Party.String(), Confirmed: known.Confirmed,
 		Solved: known.Solved}
 }
 

@@ -18,7 +18,7 @@ import (
 func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 	switch a := a.(type) {
 	case loop.Lease:
-		l := &farmv1.Lease{Id: uint64(a.ID), Epoch: a.Epoch, Key: farmv1.WriteKey(a.Key),
+		l := &farmv1.Lease{Id: uint64(a.ID), Epoch: a.Epoch, Key: farmv1.WriteKey(a.Key), Patient: a.Patient,
 			Parent: farmv1.WriteParent(a.Parent), BudgetNodes: a.Budget, Campaign: campaignMessage(a.Campaign, false),
 			Hints: a.Hints}
 		farmv1.CarryFacts(l, a.Facts)

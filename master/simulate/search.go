@@ -133,7 +133,9 @@ func (w *worker) found(s *slice, r dfpn.Result) agent.Result {
 				Phi: c.Phi, Delta: c.Delta})
 		}
 	}
-	w.position = s.Job.State
+	if w.position = s.Job.State; r.Verdict != eval.Open {
+		w.ended() // its evidence may be gathered with that of others
+	}
 	return out
 }
 
@@ -206,10 +208,10 @@ func (w *worker) gather(e agent.Gather) agent.Event {
 	proved := slices.ContainsFunc(e.Facts, func(f proof.Fact) bool { return f.Key == e.Key })
 	others := w.c.Workers > 1 || w.c.CrashRate > 0
 	read := e.Last || w.c.CrashRate+w.c.LossRate > 0 && len(e.Facts) > 0
-	if !proved && others && read && w.c.HintEntries > 0 {
+	if !proved && e.Key != (amazons.Key{}) && others && read && w.c.HintEntries > 0 {
 		g.Hints = w.search.Hints(w.position, w.c.HintEntries)
 	}
-	if e.Last {
+	if e.Last && e.Key != (amazons.Key{}) {
 		w.ended()
 	}
 	return g
@@ -243,7 +245,7 @@ func (w *worker) account() {
 // leaseOf is a lease as the master sends it.
 func leaseOf(l tree.Lease, hints [][]byte) *farmv1.WorkResponse {
 	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: uint64(l.ID), Epoch: l.Epoch,
-		Key: farmv1.WriteKey(l.Key), Parent: farmv1.WriteParent(l.Parent), BudgetNodes: l.Budget,
+		Key: farmv1.WriteKey(l.Key), Parent: farmv1.WriteParent(l.Parent), BudgetNodes: l.Budget, Patient: l.Patient,
 		Facts: farmv1.WriteFacts(l.Facts), Hints: hints}}}
 }
 

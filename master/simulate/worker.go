@@ -15,9 +15,6 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// slots is the number of leases a worker may hold, as in master/rpc.
-const slots = 2
-
 // worker is one virtual worker: the machine of worker/agent, with a link and a search in virtual
 // time.
 type worker struct {
@@ -176,7 +173,7 @@ func (w *worker) hangUp() {
 	name := w.name
 	w.after(w.delay(), func() error {
 		w.granted()
-		return w.step(tree.Joined{Worker: name, Slots: slots})
+		return w.step(tree.Joined{Worker: name, Slots: tree.WorkerSlots})
 	})
 }
 
@@ -223,7 +220,7 @@ func (w *worker) send(m *farmv1.WorkRequest) {
 	}
 	switch k := m.GetKind().(type) {
 	case *farmv1.WorkRequest_Hello:
-		w.at(w.sent, func() error { return do(tree.Joined{Worker: name, Slots: slots}, 0) })
+		w.at(w.sent, func() error { return do(tree.Joined{Worker: name, Slots: tree.WorkerSlots}, 0) })
 	case *farmv1.WorkRequest_Ready:
 		w.at(w.sent, func() error {
 			if !here() {

@@ -59,7 +59,7 @@ func (t *Tree) assign() {
 	for _, w := range t.waiting {
 		reason := halted
 		if reason == NoReason {
-			if len(w.leases) >= w.slots {
+			if t.laden(w) {
 				reason = NoWorkSlots
 			} else if t.blocked(w) {
 				reason = NoWorkUnchecked
@@ -94,7 +94,7 @@ func (t *Tree) nextWorker() *worker {
 		return min(len(w.leases), 1)
 	}
 	for _, w := range t.waiting {
-		if !t.blocked(w) && len(w.leases) < w.slots && (best == nil || rank(w) < rank(best)) {
+		if !t.blocked(w) && !t.laden(w) && (best == nil || rank(w) < rank(best)) {
 			best = w
 		}
 	}
@@ -154,7 +154,7 @@ func (t *Tree) fittest(n *graph.Node, w *worker) *worker {
 	}
 	var other *worker
 	for _, o := range t.waiting {
-		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots ||
+		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || t.laden(o) ||
 			o.serial == n.LostBy || o.party.failed >= maxFailed {
 			continue
 		}

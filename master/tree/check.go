@@ -293,7 +293,7 @@ func (t *Tree) nextCheck() (*worker, *unchecked) {
 		}
 		var second *worker
 		for _, w := range t.waiting {
-			if len(w.leases) >= w.slots || u.excludes(w.party) {
+			if t.laden(w) || u.excludes(w.party) {
 				continue
 			}
 			if len(w.leases) == 0 {

@@ -19,7 +19,9 @@ type Lease struct {
 	// Check says that the lease repeats the search of another party. The other party's hints must not
 	// go with it.
 	Check bool
-	Facts []proof.Fact // positions that may be met below Key and were not yet sent to or by this worker
+	// Patient says that its proof may come some seconds later, with those of other leases.
+	Patient bool
+	Facts   []proof.Fact // positions that may be met below Key and were not yet sent to or by this worker
 }
 
 // Effect is an output of the state machine: Persist, Grant, Inform, Cancel, NoWork, Settled,

@@ -72,7 +72,7 @@ func (t *Tree) revive(w *worker, id LeaseID) *lease {
 	l := w.silenced
 	w.silenced = nil
 	n := l.node
-	if n.Lease != 0 || n.Unchecked || n.Expanded || !n.Matters() || l.checks != nil || len(w.leases) >= w.slots {
+	if n.Lease != 0 || n.Unchecked || n.Expanded || !n.Matters() || l.checks != nil || t.laden(w) {
 		return nil
 	}
 	n.Lease = uint64(id)
@@ -127,8 +127,16 @@ func (t *Tree) grant(w *worker, n *graph.Node, planned, budget uint64, u *unchec
 	t.promised = graph.Plus(t.promised, l.budget)
 	t.graph.Reclass(n)
 	facts := t.offers.Pick(&w.known, n.Key, t.cfg.policy.factsPerLease)
-	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.Key, n.Parent(), l.budget, u != nil, facts}})
+	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.Key, n.Parent(), l.budget, u != nil, t.patient(n), facts}})
 }
+
+// patientSiblings is how many siblings of a position must be open for each worker, if its proof may come some seconds
+// later: then the position before it is not decided soon. (Where all proofs of won positions waited for up to three
+// seconds, 16 simulated workers searched 2.4 times the nodes of one on 4x7, and 1.4 times without.)
+const patientSiblings = 4
+
+// patient reports whether the proof of a leaf may come some seconds later.
+func (t *Tree) patient(n *graph.Node) bool { return n.FreeSiblings() >= patientSiblings*len(t.roll) }
 
 // end takes a lease off the books, with the nodes it used.
 func (t *Tree) end(l *lease, nodes uint64) {

@@ -93,7 +93,7 @@ func (t *Tree) Free() bool {
 // worker that waits.
 func (t *Tree) Serves(worker string) bool {
 	w := t.workers[worker]
-	if w == nil || len(w.leases) >= w.slots || t.halted() != NoReason {
+	if w == nil || t.laden(w) || t.halted() != NoReason {
 		return false
 	}
 	return t.graph.Root.Class != graph.Locked && !t.blocked(w) ||

@@ -6,6 +6,19 @@ import (
 	"amazonsfarm/master/tree/offers"
 )
 
+// WorkerSlots is the number of leases that a worker may hold: one that runs, the next in hand, and sixteen that are
+// solved and whose proofs it gathers together. A party that has shown nothing yet may hold freshSlots of them: it
+// could sit on all.
+const (
+	WorkerSlots = 18
+	freshSlots  = 2
+)
+
+// laden reports whether a worker holds as many leases as it may.
+func (t *Tree) laden(w *worker) bool {
+	return len(w.leases) >= w.slots || len(w.leases) >= freshSlots && t.fresh(w.party)
+}
+
 // worker is one worker that has joined.
 type worker struct {
 	name    string

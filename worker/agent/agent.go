@@ -11,6 +11,7 @@ import (
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/engine"
 
@@ -238,7 +239,7 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 			return
 		}
 		// Hints are for those who search the position further, which nobody does once it is proved.
-		if _, proved := factOf(out.Parts, e.Key); !proved {
+		if _, proved := factOf(out.Parts, e.Key); !proved && e.Key != (amazons.Key{}) {
 			out.Hints = solver.Hints()
 		}
 		a.tell(ctx, out)

@@ -55,22 +55,29 @@ func (m *Machine) deliver() {
 		return
 	}
 	m.found = nil
-	if m.wanted(p) {
-		m.serial++
-		p.serial = m.serial
-		switch k := p.message.Kind.(type) {
-		case *farmv1.WorkRequest_Facts:
-			k.Facts.Serial = p.serial
-		case *farmv1.WorkRequest_Result:
-			k.Result.Serial = p.serial
-		}
-		m.waiting = append(m.waiting, p)
-	}
+	m.enqueue(p)
 	if p.lease != nil {
 		m.ended()
 	} else {
 		m.slice()
 	}
+}
+
+// enqueue puts a parcel behind those that wait. It reports whether the parcel is for the present master.
+func (m *Machine) enqueue(p *parcel) bool {
+	if !m.wanted(p) {
+		return false
+	}
+	m.serial++
+	p.serial = m.serial
+	switch k := p.message.Kind.(type) {
+	case *farmv1.WorkRequest_Facts:
+		k.Facts.Serial = p.serial
+	case *farmv1.WorkRequest_Result:
+		k.Result.Serial = p.serial
+	}
+	m.waiting = append(m.waiting, p)
+	return true
 }
 
 // upload begins to upload the oldest part, while none is being uploaded.
@@ -99,7 +106,7 @@ func (m *Machine) lose(serial uint64) {
 	if m.found != nil {
 		m.found.strip()
 	}
-	m.vain = m.running != nil && !m.running.searching && m.found == nil
+	m.vain = m.group.proving || m.running != nil && !m.running.searching && m.found == nil
 }
 
 // uploaded notes what became of an upload. A part that the master will never accept takes all facts

@@ -18,6 +18,7 @@
 //     solved, and says what its table knows (hints).
 //  3. delivery.go makes a parcel of it: a part to upload, and then the message that names the
 //     part. Facts go out while the lease goes on, and a Result at its end.
+//     A solved lease whose proof may wait joins others, and group.go gathers their proofs together.
 //  4. A parcel waits until the master acknowledges its message. Parcels and the running lease
 //     outlive a broken stream; what is not acknowledged is sent again on the next one.
 //

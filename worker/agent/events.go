@@ -103,7 +103,7 @@ type (
 	// Gather asks to prove facts, and for what the table knows of the position that was searched
 	// last, unless that is proved now. Gathered follows.
 	Gather struct {
-		Key   amazons.Key // of the position
+		Key   amazons.Key // of the position; the zero key: nobody needs to know of it
 		Facts []proof.Fact
 		Limit time.Duration // of the proofs; 0: none
 		Last  bool          // the search of the position has ended

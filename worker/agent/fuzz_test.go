@@ -302,7 +302,7 @@ func (y *tyrant) step() {
 	switch y.tape.Choose(12) {
 	case 0, 1, 2:
 		l := &farmv1.Lease{Id: y.tape.Number(), Epoch: y.tape.Number(), Key: y.key(), BudgetNodes: y.tape.Number(),
-			Facts: y.facts()}
+			Facts: y.facts(), Patient: y.tape.Choose(2) == 1}
 		for range y.tape.Choose(3) {
 			l.Hints = append(l.Hints, y.tape.Bytes(20))
 		}

@@ -22,7 +22,9 @@ type lease struct {
 	id, epoch uint64
 	key       amazons.Key
 	job       Job
+	patient   bool // its proof may wait for those of other leases
 	begun     time.Duration
+	ended     time.Duration // when it was solved, of a lease of the group
 	cancelled bool          // to end early; the result comes all the same
 	stopAt    time.Duration // when to stop its evidence, after it was cancelled; 0: not before the end
 
@@ -48,8 +50,18 @@ func (l *lease) goesOn(phase string, e Alive) {
 
 // slice searches the running lease for some more nodes. Each slice has twice the budget of the one
 // before and ends after FactsEvery at the latest. So a crash loses at most half of a lease.
+//
+// A group that is due is proved before it, and so is one of another campaign.
 func (m *Machine) slice() {
 	l := m.running
+	if m.group.proving {
+		return
+	}
+	if m.group.waits() && (m.now >= m.group.due || m.group.leases[0].of != l.of) {
+		m.proveGroup()
+		return
+	}
+	m.equip(l.of)
 	if l.cancelled {
 		l.last, l.early = true, true
 		m.do(Gather{Key: l.key, Last: true})
@@ -63,7 +75,11 @@ func (m *Machine) slice() {
 		job.Facts, job.Hints = nil, nil // the table has them
 	}
 	l.searching, l.sliceBegun, l.phase = true, m.now, nil
-	m.do(Search{job, m.c.FactsEvery})
+	limit := m.c.FactsEvery
+	if m.group.waits() {
+		limit = min(limit, m.group.due-m.now)
+	}
+	m.do(Search{job, limit})
 }
 
 // progress notes how far a slice is.
@@ -112,6 +128,10 @@ func (m *Machine) searched(e Searched) {
 	l.early = l.cancelled && r.Verdict == eval.Open
 	l.last = l.early || stuck || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
 
+	if m.groups(l) {
+		m.enter()
+		return
+	}
 	g := Gather{Key: l.key, Last: l.last}
 	switch {
 	case r.Verdict != eval.Open: // nothing else matters
@@ -132,6 +152,10 @@ func (m *Machine) searched(e Searched) {
 // gathered makes a parcel of what was gathered. A slice that brought nothing is followed by the
 // next one at once.
 func (m *Machine) gathered(e Gathered) {
+	if m.group.proving {
+		m.endGroup(e)
+		return
+	}
 	l := m.running
 	if l == nil || l.searching || m.found != nil {
 		return
@@ -190,7 +214,7 @@ func (l *lease) named(campaign uint32, id uint64) bool {
 // has reports whether a lease is running, is the next one, or waits with its result.
 func (m *Machine) has(l *lease) bool {
 	same := func(o *lease) bool { return o != nil && o.of == l.of && o.id == l.id && o.epoch == l.epoch }
-	return same(m.running) || same(m.next) ||
+	return same(m.running) || same(m.next) || slices.ContainsFunc(m.group.leases, same) ||
 		slices.ContainsFunc(m.waiting, func(p *parcel) bool { return same(p.lease) })
 }
 
@@ -230,7 +254,7 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 	if m.GetBudgetNodes() == 0 {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
-	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key,
+	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key, patient: m.GetPatient(),
 		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Hints: m.GetHints()}}
 	if len(m.GetParent()) > 0 {
 		_, parent, err := farmv1.ReadKey(of.board, m.GetParent())

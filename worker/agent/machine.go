@@ -53,6 +53,7 @@ type Machine struct {
 	engine    engine.Config       // the one that there is; its board is invalid before the first
 
 	running *lease    // being searched; nil: none
+	group   group     // leases whose proofs are gathered together
 	next    *lease    // to be searched after it; nil: none. It goes with its stream
 	found   *parcel   // of the running lease, without room in waiting: the search stands still
 	vain    bool      // the evidence that is being gathered may cite what was lost meanwhile
@@ -157,11 +158,17 @@ func (m *Machine) Wake() time.Duration {
 	if l := m.running; l != nil && l.stopAt > 0 {
 		at = min(at, l.stopAt)
 	}
+	if m.group.proving && m.group.stopAt > 0 {
+		at = min(at, m.group.stopAt)
+	}
 	switch m.link {
 	case away:
 		return min(at, m.retryAt)
 	case joined:
 		at = min(at, m.stream.beatAt, m.stream.aheadAt)
+		if m.group.waits() && m.running == nil && m.found == nil {
+			at = min(at, m.group.due)
+		}
 		if m.stream.leaving {
 			at = min(at, m.stream.leaveBy)
 		}
@@ -189,6 +196,10 @@ func (m *Machine) handle(ev Event) error {
 		switch {
 		case e.Upload && m.stream.uploading != nil && m.stream.uploading.lease != nil:
 			m.stream.uploading.lease.goesOn("delivering", e)
+		case !e.Upload && m.group.proving:
+			for _, l := range m.group.leases {
+				l.goesOn("extracting", e)
+			}
 		case !e.Upload && m.running != nil:
 			m.running.goesOn("extracting", e)
 		}
@@ -210,6 +221,7 @@ func (m *Machine) handle(ev Event) error {
 // asked for, and a lease is returned before the goodbye.
 func (m *Machine) advance() error {
 	m.deliver()
+	m.closeGroup()
 	expired := m.draining && m.now >= m.deadline
 	if m.link != joined {
 		if expired || m.draining && m.link == away && m.idle() {
@@ -245,12 +257,18 @@ func (m *Machine) advance() error {
 	return nil
 }
 
-// idle says that nothing is searched and nothing waits to be acknowledged.
-func (m *Machine) idle() bool { return m.running == nil && len(m.waiting) == 0 }
+// idle says that nothing is searched or proved, and nothing waits to be acknowledged.
+func (m *Machine) idle() bool {
+	return m.running == nil && len(m.group.leases) == 0 && len(m.waiting) == 0
+}
 
 func (m *Machine) tick() error {
 	if l := m.running; l != nil && l.stopAt > 0 && m.now >= l.stopAt {
 		l.stopAt = 0
+		m.do(Stop{})
+	}
+	if g := &m.group; g.proving && g.stopAt > 0 && m.now >= g.stopAt {
+		g.stopAt = 0
 		m.do(Stop{})
 	}
 	if m.link != joined {
@@ -291,6 +309,12 @@ func (m *Machine) heartbeat() {
 		if p.lease != nil && !p.sent {
 			m.report(p.lease)
 		}
+	}
+	for _, l := range m.group.leases {
+		if !m.group.proving {
+			l.goesOn("extracting", Alive{})
+		}
+		m.report(l)
 	}
 	if m.running != nil {
 		m.report(m.running)
@@ -369,9 +393,10 @@ func (m *Machine) lost(e Lost) error {
 		switch {
 		case e.Again: // facts were taken back, and what is under way may rest on them
 			m.pause, m.told = max(m.c.BackoffMin, again), true
-			if m.running != nil {
+			m.dropGroup()
+			if m.running != nil || m.group.proving {
 				m.cancel()
-				m.do(Stop{}) // also where its evidence is gathered
+				m.do(Stop{}) // also where evidence is gathered
 			}
 		// A stream that lasted makes the next pause short again. One that breaks each time soon after
 		// Join does not, or it would be tried ten times a second.
@@ -425,7 +450,7 @@ func (m *Machine) leave() {
 // lease is then chosen with it.
 func (m *Machine) ask() {
 	s := &m.stream
-	wanted := m.running == nil || s.early && m.next == nil
+	wanted := m.running == nil && !m.group.proving || s.early && m.next == nil
 	if s.asked || m.draining || !wanted || len(m.waiting) >= m.c.MaxWaiting || !m.allSent() {
 		return
 	}
@@ -452,6 +477,7 @@ func (m *Machine) receive(r *farmv1.WorkResponse) error {
 			m.returnNext()
 			m.planAhead()
 		}
+		m.cancelGroup(k.Cancel)
 	case *farmv1.WorkResponse_Ack:
 		m.acknowledged(k.Ack)
 	case *farmv1.WorkResponse_Check:
@@ -513,7 +539,6 @@ func (m *Machine) leased(r *farmv1.Lease) (err error) {
 
 // begin begins to search a lease.
 func (m *Machine) begin(l *lease) {
-	m.equip(l.of)
 	l.begun, l.sliceNodes = m.now, m.c.FirstSlice
 	l.at = m.now
 	m.running = l

@@ -22,7 +22,7 @@ import (
 //	joined [session=S]     heartbeats come every second
 //	lost [refused|again|expired]   the stream broke, or Join failed; again: facts were taken back; expired: by the
 //	                       master's clock our credential has
-//	lease ID [epoch=N] [budget=N] [campaign=N] [bad]
+//	lease ID [epoch=N] [budget=N] [campaign=N] [patient] [bad]
 //	cancel ID   no-work   hold   finished   ack SERIAL [refused|facts-refused]
 //	news                   facts that others have proved
 //	searching NODES        progress of the slice
@@ -76,7 +76,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(Lost{Err: errors.New("it broke"), Jitter: 1, Again: d.HasArg("again")})
 	case "lease":
 		l := &farmv1.Lease{Id: first, Epoch: number("epoch", 1), Key: farmv1.WriteKey(rootKey()),
-			BudgetNodes: number("budget", 1_000_000)}
+			BudgetNodes: number("budget", 1_000_000), Patient: d.HasArg("patient")}
 		if d.HasArg("bad") {
 			l.Key = nil
 		}

@@ -70,6 +70,18 @@ func (n *Node) Parent() (k amazons.Key) {
 	return k
 }
 
+// FreeSiblings returns how many children of an unsolved parent are free: of the parent with the fewest. It
+// returns 0 where there is no such parent.
+func (n *Node) FreeSiblings() int {
+	least := int32(-1)
+	for _, p := range n.parents {
+		if !p.node.Solved() && (least < 0 || p.node.free[Open] < least) {
+			least = p.node.free[Open]
+		}
+	}
+	return int(max(least, 0))
+}
+
 // Class says what can be granted at a leaf, or below an inner node at best.
 type Class uint8
 

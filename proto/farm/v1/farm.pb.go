@@ -1499,6 +1499,7 @@ type Lease struct {
 	Facts         []*Fact                `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`       // what the worker may lack
 	Campaign      *Campaign              `protobuf:"bytes,7,opt,name=campaign,proto3" json:"campaign,omitempty"` // without its first moves; the numbers of leases and epochs are its own
 	Parent        []byte                 `protobuf:"bytes,8,opt,name=parent,proto3" json:"parent,omitempty"`     // a position one move above: the proofs of its other moves help; empty: none
+	Patient       bool                   `protobuf:"varint,9,opt,name=patient,proto3" json:"patient,omitempty"`  // its proof may come some seconds later, with those of other leases: nothing depends on it soon
 	Hints         [][]byte               `protobuf:"bytes,6,rep,name=hints,proto3" json:"hints,omitempty"`       // of results of others for this position or those above it, that this worker has not made or seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1581,6 +1582,13 @@ func (x *Lease) GetParent() []byte {
 		return x.Parent
 	}
 	return nil
+}
+
+func (x *Lease) GetPatient() bool {
+	if x != nil {
+		return x.Patient
+	}
+	return false
 }
 
 func (x *Lease) GetHints() [][]byte {
@@ -4300,7 +4308,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04hold\x18\x06 \x01(\v2\x19.amazonsfarm.farm.v1.HoldH\x00R\x04hold\x12/\n" +
 	"\x04news\x18\a \x01(\v2\x19.amazonsfarm.farm.v1.NewsH\x00R\x04news\x122\n" +
 	"\x05check\x18\b \x01(\v2\x1a.amazonsfarm.farm.v1.CheckH\x00R\x05checkB\x06\n" +
-	"\x04kind\"\xfc\x01\n" +
+	"\x04kind\"\x96\x02\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x10\n" +
@@ -4308,7 +4316,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\fbudget_nodes\x18\x04 \x01(\x04R\vbudgetNodes\x12/\n" +
 	"\x05facts\x18\x05 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x129\n" +
 	"\bcampaign\x18\a \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x16\n" +
-	"\x06parent\x18\b \x01(\fR\x06parent\x12\x14\n" +
+	"\x06parent\x18\b \x01(\fR\x06parent\x12\x18\n" +
+	"\apatient\x18\t \x01(\bR\apatient\x12\x14\n" +
 	"\x05hints\x18\x06 \x03(\fR\x05hints\"R\n" +
 	"\x06Cancel\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +

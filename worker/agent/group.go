@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// group is the leases whose positions are won, and whose proofs are gathered together. Leases that end within
+// seconds of each other are mostly replies to one position, and their proofs have positions in common. One part
+// for all of them has each such position once; and the master has fewer parts to write, and others fewer to check.
+//
+// Won positions can wait: the position before one of them needs the proofs of all its replies. A lost position
+// decides the one before it, so its proof is gathered at once.
+type group struct {
+	leases  []*lease // solved, in this order; none is the running one
+	nodes   uint64   // of all of them
+	due     time.Duration
+	stopAt  time.Duration // when to stop their proofs, since one of them is cancelled; 0: not before the end
+	proving bool          // their proofs are being gathered; the running lease, if there is one, waits
+}
+
+const (
+	// groupLeases is the most leases of a group; the master lets a worker have as many (tree.WorkerSlots).
+	// Larger: a master waits for more leaves of one worker that is gone.
+	groupLeases = 16
+	// groupNodes is the most nodes of a group, ten seconds of one core or so. Larger: more work is lost with a worker
+	// that is killed, and a part may become too large.
+	groupNodes = 1 << 20
+	// groupTime is the longest that a group waits for more leases. Shorter: more parts. Longer: a master that
+	// waits for the proofs knows less.
+	groupTime = 3 * time.Second
+)
+
+// waits reports whether the proof of a solved lease can wait.
+func (l *lease) waits() bool {
+	return l.patient && l.total.Verdict == eval.Won && l.total.Nodes <= groupNodes && !l.of.rules
+}
+
+// groups reports whether a lease whose search has ended enters the group: because it can wait, or because others do
+// whose proofs may have positions in common with its own.
+func (m *Machine) groups(l *lease) bool {
+	return l.total.Verdict != eval.Open && !l.cancelled && !m.draining && (l.waits() || m.group.waits())
+}
+
+// enter puts the running lease, which is solved, into the group.
+func (m *Machine) enter() {
+	g, l := &m.group, m.running
+	l.solved, l.ended = nil, m.now
+	if len(g.leases) == 0 {
+		g.due = m.now + groupTime
+	}
+	g.leases = append(g.leases, l)
+	if g.nodes += l.total.Nodes; g.nodes > groupNodes || len(g.leases) == groupLeases || !l.waits() {
+		g.due = m.now
+	}
+	m.ended()
+}
+
+// waits reports whether there is a group that waits for more leases.
+func (g *group) waits() bool { return len(g.leases) > 0 && !g.proving }
+
+// cancelGroup has the group proved after the slice under way, which ends when the group is due, if it has the lease
+// that the master cancels.
+func (m *Machine) cancelGroup(c *farmv1.Cancel) {
+	g := &m.group
+	for _, l := range g.leases {
+		if l.named(c.GetCampaign(), c.GetLease()) && !l.cancelled {
+			l.cancelled = true
+			g.due, g.stopAt = min(g.due, m.now), m.now+cancelGrace
+		}
+	}
+}
+
+// closeGroup has the group proved if nothing is searched, and it is due or nothing else is to be done.
+func (m *Machine) closeGroup() {
+	if !m.group.waits() || m.running != nil || m.found != nil {
+		return
+	}
+	workless := m.link != joined || m.stream.asked && m.stream.noWork && m.next == nil
+	if workless || m.draining || m.now >= m.group.due {
+		m.proveGroup()
+	}
+}
+
+// proveGroup begins to gather the proofs of the group.
+func (m *Machine) proveGroup() {
+	g := &m.group
+	g.proving, m.vain = true, false
+	var facts []proof.Fact
+	for _, l := range g.leases {
+		facts = append(facts, proof.Fact{Key: l.key, Verdict: l.total.Verdict, Nodes: l.total.Nodes})
+	}
+	m.do(Gather{Facts: facts, Last: true})
+}
+
+// endGroup sends the results of the group, and goes on with the running lease.
+func (m *Machine) endGroup(e Gathered) {
+	if m.vain {
+		e.Parts = nil
+	}
+	m.emptyGroup(e.Parts)
+	if m.running != nil {
+		m.slice()
+	}
+}
+
+// emptyGroup makes a parcel of each lease of the group, the first with the parts of all.
+func (m *Machine) emptyGroup(parts []Part) {
+	all := parts
+	for _, l := range m.group.leases {
+		own := Gathered{}
+		if fact, proved := factOf(all, l.key); proved {
+			own.Parts = []Part{{Facts: []proof.Fact{fact}}}
+		}
+		if m.enqueue(&parcel{of: l.of, parts: parts, lease: l, message: l.result(own, l.ended-l.begun)}) {
+			parts = nil
+		}
+	}
+	m.group = group{}
+}
+
+// dropGroup returns the leases of a group that waits, without proofs.
+func (m *Machine) dropGroup() {
+	if !m.group.waits() {
+		return
+	}
+	for _, l := range m.group.leases {
+		l.cancelled = true
+	}
+	m.emptyGroup(nil)
+}
