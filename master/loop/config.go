@@ -171,7 +171,7 @@ type Limits struct {
 	Answers      int // that wait for one worker; a worker that does not read is cut off. Default 256
 	SessionTicks int // how long a session without a stream lives. Default 30 ticks
 	Parties      int // of the trust book. Default trust.MaxParties
-	Waiting      int // messages of one worker that wait for room; a sound one sends four. Default 64
+	Waiting      int // messages of one worker that wait for room; a sound one sends twenty. Default 64
 	Recent       int // facts that people may look at. Default 100
 	ShownTicks   int // how long an explored tree that was put away stays. Default 60 ticks
 }

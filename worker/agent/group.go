@@ -8,14 +8,14 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// group is the leases whose positions are won, and whose proofs are gathered together. Leases that end within
+// group is the leases whose positions are solved, and whose proofs are gathered together. Leases that end within
 // seconds of each other are mostly replies to one position, and their proofs have positions in common. One part
 // for all of them has each such position once; and the master has fewer parts to write, and others fewer to check.
 //
-// Won positions can wait: the position before one of them needs the proofs of all its replies. A lost position
-// decides the one before it, so its proof is gathered at once.
+// A won position can wait where the master says so: the position before needs the proofs of all its replies, and many
+// are open. A lost position decides the one before it, so the group is proved at once.
 type group struct {
-	leases  []*lease // solved, in this order; none is the running one
+	leases  []*lease // in the order in which they were solved; none is the running one
 	nodes   uint64   // of all of them
 	due     time.Duration
 	stopAt  time.Duration // when to stop their proofs, since one of them is cancelled; 0: not before the end
@@ -34,29 +34,24 @@ const (
 	groupTime = 3 * time.Second
 )
 
-// waits reports whether the proof of a solved lease can wait.
-func (l *lease) waits() bool {
-	return l.patient && l.total.Verdict == eval.Won && l.total.Nodes <= groupNodes && !l.of.rules
-}
-
-// groups reports whether a lease whose search has ended enters the group: because it can wait, or because others do
-// whose proofs may have positions in common with its own.
-func (m *Machine) groups(l *lease) bool {
-	return l.total.Verdict != eval.Open && !l.cancelled && !m.draining && (l.waits() || m.group.waits())
-}
-
-// enter puts the running lease, which is solved, into the group.
+// enter puts the running lease, which is solved, into the group. The group is due at once unless the proof of the
+// lease can wait.
 func (m *Machine) enter() {
 	g, l := &m.group, m.running
-	l.solved, l.ended = nil, m.now
+	l.solved, l.ended, l.phase = nil, m.now, &farmv1.Phase{Name: "extracting"}
+	m.ended()
 	if len(g.leases) == 0 {
 		g.due = m.now + groupTime
 	}
 	g.leases = append(g.leases, l)
-	if g.nodes += l.total.Nodes; g.nodes > groupNodes || len(g.leases) == groupLeases || !l.waits() {
+	g.nodes += l.total.Nodes
+	waits := l.patient && l.total.Verdict == eval.Won && !l.of.rules && !l.cancelled && !m.draining
+	if !waits || g.nodes > groupNodes || len(g.leases) == groupLeases {
 		g.due = m.now
 	}
-	m.ended()
+	if l.cancelled {
+		g.stopAt = m.now + cancelGrace
+	}
 }
 
 // waits reports whether there is a group that waits for more leases.
@@ -93,6 +88,9 @@ func (m *Machine) proveGroup() {
 	for _, l := range g.leases {
 		facts = append(facts, proof.Fact{Key: l.key, Verdict: l.total.Verdict, Nodes: l.total.Nodes})
 	}
+	if m.running == nil {
+		m.c.Stats.Lease.Store(g.leases[0].id)
+	}
 	m.do(Gather{Facts: facts, Last: true})
 }
 
@@ -104,6 +102,8 @@ func (m *Machine) endGroup(e Gathered) {
 	m.emptyGroup(e.Parts)
 	if m.running != nil {
 		m.slice()
+	} else {
+		m.rest()
 	}
 }
 
@@ -122,13 +122,12 @@ func (m *Machine) emptyGroup(parts []Part) {
 	m.group = group{}
 }
 
-// dropGroup returns the leases of a group that waits, without proofs.
+// dropGroup cancels the leases of the group, and returns them without proofs if these are not being gathered.
 func (m *Machine) dropGroup() {
-	if !m.group.waits() {
-		return
-	}
 	for _, l := range m.group.leases {
 		l.cancelled = true
 	}
-	m.emptyGroup(nil)
+	if m.group.waits() {
+		m.emptyGroup(nil)
+	}
 }

@@ -24,9 +24,8 @@ type lease struct {
 	job       Job
 	patient   bool // its proof may wait for those of other leases
 	begun     time.Duration
-	ended     time.Duration // when it was solved, of a lease of the group
+	ended     time.Duration // when it was solved
 	cancelled bool          // to end early; the result comes all the same
-	stopAt    time.Duration // when to stop its evidence, after it was cancelled; 0: not before the end
 
 	searching  bool   // a slice is under way
 	sliceNodes uint64 // budget of the next slice
@@ -108,8 +107,8 @@ func (l *lease) atRoot() bool {
 	return err == nil && root.State().CanonicalKey(root.Board) == l.key
 }
 
-// searched has the evidence gathered for what a slice proved: all of it for the lease's own
-// position; for positions on the way, as much as the time allowance admits.
+// searched has the evidence gathered for positions that a slice solved on the way, as much as the time allowance
+// admits. A lease whose own position is solved enters the group.
 func (m *Machine) searched(e Searched) {
 	l, r := m.running, e.Result
 	if l == nil || !l.searching {
@@ -125,18 +124,14 @@ func (m *Machine) searched(e Searched) {
 	l.solved = append(l.solved, r.Solved...)
 	r.Solved = nil
 	l.total, l.nodes, l.evaluations, l.at = r, r.Nodes, r.Evaluations, m.now
-	l.early = l.cancelled && r.Verdict == eval.Open
-	l.last = l.early || stuck || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
-
-	if m.groups(l) {
+	if r.Verdict != eval.Open { // nothing else matters
 		m.enter()
 		return
 	}
+	l.early = l.cancelled
+	l.last = l.early || stuck || r.Nodes >= l.job.Budget
 	g := Gather{Key: l.key, Last: l.last}
-	switch {
-	case r.Verdict != eval.Open: // nothing else matters
-		g.Facts = []proof.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
-	case len(l.solved) > 0 && (l.last || m.now-l.begun >= evidenceAfter):
+	if len(l.solved) > 0 && (l.last || m.now-l.begun >= evidenceAfter) {
 		slices.SortStableFunc(l.solved, func(a, b proof.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
 		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]
 		g.Limit = max(evidenceFloor, time.Duration(evidenceShare*float64(m.now-l.sliceBegun)))

@@ -155,9 +155,6 @@ func (m *Machine) Wake() time.Duration {
 	if m.draining && !(m.link == joined && m.stream.leaving) {
 		at = m.deadline
 	}
-	if l := m.running; l != nil && l.stopAt > 0 {
-		at = min(at, l.stopAt)
-	}
 	if m.group.proving && m.group.stopAt > 0 {
 		at = min(at, m.group.stopAt)
 	}
@@ -263,10 +260,6 @@ func (m *Machine) idle() bool {
 }
 
 func (m *Machine) tick() error {
-	if l := m.running; l != nil && l.stopAt > 0 && m.now >= l.stopAt {
-		l.stopAt = 0
-		m.do(Stop{})
-	}
 	if g := &m.group; g.proving && g.stopAt > 0 && m.now >= g.stopAt {
 		g.stopAt = 0
 		m.do(Stop{})
@@ -553,14 +546,13 @@ func (m *Machine) begin(l *lease) {
 // goes on for much longer for one that does not obey.
 const cancelGrace = 5 * time.Second
 
-// cancel ends the search of the running lease early, and soon the gathering of its evidence. Its result follows all
-// the same.
+// cancel ends the search of the running lease early. Its result follows all the same.
 func (m *Machine) cancel() {
 	l := m.running
 	if l == nil || l.cancelled {
 		return
 	}
-	l.cancelled, l.stopAt = true, m.now+cancelGrace
+	l.cancelled = true
 	if l.searching {
 		m.do(Stop{})
 	}
@@ -583,7 +575,13 @@ func (m *Machine) ended() {
 		m.rate = cmp.Or(m.rate, rate)
 		m.rate += (rate - m.rate) / ratesAveraged
 	}
-	m.running, m.workless = nil, m.now
+	m.running = nil
+	m.rest()
+}
+
+// rest notes that nothing is searched or proved from now on.
+func (m *Machine) rest() {
+	m.workless = m.now
 	m.c.Stats.Lease.Store(0)
 }
 
