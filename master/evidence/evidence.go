@@ -236,9 +236,12 @@ func (f *Folder) make(folder string) error {
 	return nil
 }
 
-// Open implements Store.
+// Open implements Store. A part that lies in the folder itself, as beside a manifest, is found as well.
 func (f *Folder) Open(id proof.ID) (Object, error) {
 	file, err := disk.Open(f.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		file, err = disk.Open(filepath.Join(f.root, id.Name()))
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%w: there is no file %s", ErrMissing, f.path(id))

@@ -116,11 +116,11 @@ func (r *Report) Missing() error {
 	if r.Parts == nil || r.Parts.Absent == 0 {
 		return nil
 	}
-	where := "in the folder " + r.Parts.Folder
+	where := " in the folder " + r.Parts.Folder
 	if r.Parts.Folder == "" {
-		where = "there, as a manifest that is not a file has no folder"
+		where = ", as a manifest that is not a file has no folder"
 	}
-	return fmt.Errorf("%w: %d of %d parts are not %s; fetch them from where they lie, or prove their roots again "+
+	return fmt.Errorf("%w: %d of %d parts missing%s; fetch them from where they lie, or prove their roots again "+
 		"(master verify --remake)", ErrAbsent, r.Parts.Absent, r.Parts.Total, where)
 }
 

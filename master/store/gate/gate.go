@@ -24,6 +24,8 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"strings"
+	"unicode"
 
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
@@ -110,11 +112,13 @@ func Verify(f *os.File, path string, acceptOlder bool) error {
 // record about the campaign says so.
 func buildThatFits(campaign []byte) string {
 	var c record.Campaign
-	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" {
+	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" || strings.ContainsFunc(c.Build, unprintable) {
 		return "take a build that fits"
 	}
 	return "take a build that fits, such as " + c.Build + ", which made it"
 }
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // KindOf names a file that is no regular one.
 func KindOf(m fs.FileMode) string {
