@@ -567,6 +567,25 @@ func TestStanding(t *testing.T) {
 	}
 }
 
+// TestFreshSlots: a party that has shown nothing holds two leases, however many slots its worker has.
+func TestFreshSlots(t *testing.T) {
+	f := hire(t, Config{InitialBudget: 100, SplitAfter: 100})
+	f.step(Joined{Worker: "a", Slots: WorkerSlots, Confirmed: 1})
+	f.ready("a")
+	f.says("a", 3, 3) // the root is split
+	f.step(Joined{Worker: "b", Slots: WorkerSlots})
+	for range WorkerSlots {
+		f.ready("b")
+	}
+	if n := len(f.tree.workers["b"].leases); n != freshSlots {
+		t.Errorf("a new party has %d leases, want %d", n, freshSlots)
+	}
+	f.step(PartyConfirmed{"b"})
+	if n := len(f.tree.workers["b"].leases); n <= freshSlots {
+		t.Errorf("a confirmed party has %d leases", n)
+	}
+}
+
 // TestEvidenceCounts: a position of its lease that a party solves counts as a confirmed result
 // does, after its first ones; one that it was not asked for does not.
 func TestEvidenceCounts(t *testing.T) {

@@ -212,6 +212,26 @@ func TestParent(t *testing.T) {
 	t.Fatal("nothing was granted")
 }
 
+// TestPatience: the proof of a position may wait as long as four of its siblings are free.
+func TestPatience(t *testing.T) {
+	tree := small(t, Config{InitialBudget: 100, SplitAfter: 100})
+	tree.Step(Joined{Worker: "w", Slots: WorkerSlots})
+	root := take(t, tree.Step(Ready{"w"}))
+	if root.Patient {
+		t.Error("the whole question is patient")
+	}
+	tree.Step(Result{Worker: "w", Lease: root.ID, Epoch: 1, Key: root.Key, Nodes: 100, Phi: 3, Delta: 3})
+	children := len(tree.graph.Root.Children)
+	if children < 6 || children > WorkerSlots {
+		t.Fatalf("%d children", children)
+	}
+	for left := children - 1; left >= 0; left-- {
+		if l := take(t, tree.Step(Ready{"w"})); l.Patient != (left >= patientSiblings) {
+			t.Errorf("with %d free siblings, patient is %v", left, l.Patient)
+		}
+	}
+}
+
 // small makes a tree over a small position.
 func small(t *testing.T, cfg Config) *Tree {
 	t.Helper()
