@@ -55,7 +55,8 @@ func evidenceFetch() *cobra.Command {
 	c := &cobra.Command{Use: "fetch NAME.proof --from PLACE", Short: "Copy the parts of a proof into NAME.parts",
 		Args: cobra.ExactArgs(1)}
 	asJSON := cli.JSONFlag(c)
-	c.Flags().StringVar(&from, "from", "", "fetch parts from `PLACE`, a folder NAME.evidence or NAME.parts, or s3://BUCKET/PREFIX")
+	c.Flags().StringVar(&from, "from", "",
+		"fetch parts from `PLACE`, a folder NAME.evidence or NAME.parts, or s3://BUCKET/PREFIX")
 	cobra.CheckErr(c.MarkFlagRequired("from")) // the flag is defined above
 	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		done, err := campaign.Fetch(ctx, args[0], from)

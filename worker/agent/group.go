@@ -15,10 +15,10 @@ import (
 // A won position can wait where the master says so: the position before needs the proofs of all its replies, and many
 // are open. A lost position decides the one before it, so the group is proved at once.
 type group struct {
-	leases  []*lease // in the order in which they were solved; none is the running one
-	nodes   uint64   // of all of them
-	due     time.Duration
-	stopAt  time.Duration // when to stop their proofs, since one of them is cancelled; 0: not before the end
+	leases  []*lease      // in the order in which they were solved; none is the running one
+	nodes   uint64        // of all of them
+	due     time.Duration // when to gather their proofs
+	stopAt  time.Duration // when to stop that, since one of them is cancelled; 0: not before the end
 	proving bool          // their proofs are being gathered; the running lease, if there is one, waits
 }
 

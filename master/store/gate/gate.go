@@ -109,16 +109,15 @@ func Verify(f *os.File, path string, acceptOlder bool) error {
 }
 
 // buildThatFits names a build that can use a store of another format: the build that made it, if the
-// record about the campaign says so.
+// record about the campaign says so in characters that a terminal can show.
 func buildThatFits(campaign []byte) string {
 	var c record.Campaign
-	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" || strings.ContainsFunc(c.Build, unprintable) {
+	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" ||
+		strings.ContainsFunc(c.Build, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return "take a build that fits"
 	}
 	return "take a build that fits, such as " + c.Build + ", which made it"
 }
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // KindOf names a file that is no regular one.
 func KindOf(m fs.FileMode) string {
