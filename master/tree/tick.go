@@ -18,7 +18,10 @@ func (t *Tree) tick(elsewhere float64) {
 		for i := 0; i < len(t.running); {
 			switch l := t.running[i]; {
 			case t.now-l.lastSign() >= t.cfg.SilentTicks:
-				t.loses(l.worker.party)
+				if w := l.worker; w.lostAt != t.now { // it counts once, however many leases it held
+					w.lostAt = t.now
+					t.loses(w.party)
+				}
 				l.worker.silenced = l
 				t.lose(l) // takes it out of t.running
 			case l.defied.ticks >= t.grace():

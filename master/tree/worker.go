@@ -35,6 +35,7 @@ type worker struct {
 	party *party
 
 	silenced *lease  // the last one that was lost because it was silent; nil: none
+	lostAt   int     // tick at which that was
 	evaded   LeaseID // the last lease that was taken away at once; 0: none
 	evadedAt int     // tick
 	defied   defiance
@@ -71,7 +72,8 @@ func (t *Tree) joined(e Joined) {
 // rejoined makes up for what may have been lost on a broken connection: grants
 // and cancels. A lease that was not begun may never have arrived, and nothing
 // would ever end it while its worker is busy with others. It goes to another worker first: one that joins again and
-// again must not get it each time. A party without standing that does so three times is paused.
+// again must not get it each time. A party without standing that does so three times is paused. Of leases that
+// were begun a worker speaks with its next heartbeat; one that was started anew does not know them.
 func (t *Tree) rejoined(w *worker) {
 	t.unqueue(w)
 	w.known = nil // facts of a grant that was lost were never seen
@@ -85,6 +87,7 @@ func (t *Tree) rejoined(w *worker) {
 		case l.cancelled:
 			t.emit(Cancel{w.name, l.id, t.epoch, l.why})
 		}
+		l.beat = min(l.beat, t.now+quickTicks-t.cfg.SilentTicks)
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 	// that is killed, and a part may become too large.
 	groupNodes = 1 << 20
 	// groupTime is the longest that a group waits for more leases. Shorter: more parts. Longer: a master that
-	// waits for the proofs knows less.
-	groupTime = 3 * time.Second
+	// waits for the proofs knows less, and more is lost with a worker that is killed.
+	groupTime = time.Second
 )
 
 // enter puts the running lease, which is solved, into the group. The group is due at once unless the proof of the
