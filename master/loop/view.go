@@ -128,9 +128,10 @@ func (l *Loop) lookOut(c *campaign, v *View) {
 	alone := false
 	for _, w := range v.Tree.Workers {
 		if s := l.crew.byName[w.Name]; s != nil && len(w.Leases) > 0 {
-			share := float64(1 + w.Leases[0].Nodes)
+			lease := w.Current()
+			share := float64(1 + lease.Nodes)
 			nodes, decided = nodes+share, decided+share*s.evidence
-			alone = alone || w.Name == c.outlookOf && w.Leases[0].Key == c.Root.State().CanonicalKey(c.Root.Board)
+			alone = alone || w.Name == c.outlookOf && lease.Key == c.Root.State().CanonicalKey(c.Root.Board)
 		}
 	}
 	if nodes > 0 {
@@ -197,7 +198,7 @@ func (l *Loop) workers() []Member {
 			if !ok || len(w.Leases) == 0 || list[i].Lease != 0 {
 				continue
 			}
-			out, lease := &list[i], w.Leases[0]
+			out, lease := &list[i], w.Current()
 			out.Campaign, out.Lease, out.Position = c.Name, lease.ID, c.Text(lease.Key)
 			out.LeaseNodes, out.LeaseBudget = lease.Nodes, lease.Budget
 			out.Phase = l.crew.byName[w.Name].phase

@@ -49,6 +49,17 @@ type WorkerStatus struct {
 	Lost   int           // leases it lost, since it joined
 }
 
+// Current returns the lease that a worker with leases searches: the latest that it has begun, as far as it has said.
+// The ones before are solved and wait for their proofs.
+func (w WorkerStatus) Current() LeaseStatus {
+	for _, l := range slices.Backward(w.Leases) {
+		if l.Nodes > 0 {
+			return l
+		}
+	}
+	return w.Leases[0]
+}
+
 // LeaseStatus is what is known of one lease.
 type LeaseStatus struct {
 	ID     LeaseID

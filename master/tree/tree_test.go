@@ -230,6 +230,15 @@ func TestPatience(t *testing.T) {
 			t.Errorf("with %d free siblings, patient is %v", left, l.Patient)
 		}
 	}
+	// Of its leases, people see the one that it is at.
+	leases := tree.Status().Workers[0].Leases
+	for _, c := range []struct{ begun, want LeaseID }{{0, leases[0].ID}, {leases[1].ID, leases[1].ID},
+		{leases[3].ID, leases[3].ID}, {leases[2].ID, leases[3].ID}} {
+		tree.Step(Progress{Worker: "w", Lease: c.begun, Epoch: 1, Nodes: 5})
+		if l := tree.Status().Workers[0].Current(); l.ID != c.want {
+			t.Errorf("after progress of lease %d the worker is at %d, want %d", c.begun, l.ID, c.want)
+		}
+	}
 }
 
 // small makes a tree over a small position.
