@@ -45,7 +45,7 @@ func (m *Machine) enter() {
 	}
 	g.leases = append(g.leases, l)
 	g.nodes += l.total.Nodes
-	waits := l.patient && l.total.Verdict == eval.Won && !l.of.rules && !l.cancelled && !m.draining
+	waits := l.patient && l.total.Verdict == eval.Won && !l.of.rules && !l.cancelled
 	if !waits || g.nodes > groupNodes || len(g.leases) == groupLeases {
 		g.due = m.now
 	}
@@ -57,17 +57,20 @@ func (m *Machine) enter() {
 // waits reports whether there is a group that waits for more leases.
 func (g *group) waits() bool { return len(g.leases) > 0 && !g.proving }
 
-// cancelGroup has the group proved after the slice under way, which ends when the group is due, if it has the lease
-// that the master cancels.
-func (m *Machine) cancelGroup(c *farmv1.Cancel) {
+// cancelGroup cancels the leases of the group for which cancels is true. The group is proved after the slice under way,
+// which ends when the group was due, and its proofs may take cancelGrace.
+func (m *Machine) cancelGroup(cancels func(*lease) bool) {
 	g := &m.group
 	for _, l := range g.leases {
-		if l.named(c.GetCampaign(), c.GetLease()) && !l.cancelled {
+		if !l.cancelled && cancels(l) {
 			l.cancelled = true
 			g.due, g.stopAt = min(g.due, m.now), m.now+cancelGrace
 		}
 	}
 }
+
+// every chooses all leases of a group.
+func every(*lease) bool { return true }
 
 // closeGroup has the group proved if nothing is searched, and it is due or nothing else is to be done.
 func (m *Machine) closeGroup() {
@@ -75,7 +78,7 @@ func (m *Machine) closeGroup() {
 		return
 	}
 	workless := m.link != joined || m.stream.asked && m.stream.noWork && m.next == nil
-	if workless || m.draining || m.now >= m.group.due {
+	if workless || m.now >= m.group.due {
 		m.proveGroup()
 	}
 }
@@ -124,9 +127,7 @@ func (m *Machine) emptyGroup(parts []Part) {
 
 // dropGroup cancels the leases of the group, and returns them without proofs if these are not being gathered.
 func (m *Machine) dropGroup() {
-	for _, l := range m.group.leases {
-		l.cancelled = true
-	}
+	m.cancelGroup(every)
 	if m.group.waits() {
 		m.emptyGroup(nil)
 	}

@@ -423,6 +423,7 @@ func (m *Machine) drain() {
 		m.c.Log.Info("draining: returning the running lease")
 	}
 	m.cancel()
+	m.cancelGroup(every)
 }
 
 func (m *Machine) drainError() error {
@@ -470,7 +471,7 @@ func (m *Machine) receive(r *farmv1.WorkResponse) error {
 			m.returnNext()
 			m.planAhead()
 		}
-		m.cancelGroup(k.Cancel)
+		m.cancelGroup(func(l *lease) bool { return l.named(k.Cancel.GetCampaign(), k.Cancel.GetLease()) })
 	case *farmv1.WorkResponse_Ack:
 		m.acknowledged(k.Ack)
 	case *farmv1.WorkResponse_Check:

@@ -24,8 +24,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"strings"
-	"unicode"
 
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
@@ -112,8 +110,7 @@ func Verify(f *os.File, path string, acceptOlder bool) error {
 // record about the campaign says so in characters that a terminal can show.
 func buildThatFits(campaign []byte) string {
 	var c record.Campaign
-	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" ||
-		strings.ContainsFunc(c.Build, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" || !record.Printable(c.Build) {
 		return "take a build that fits"
 	}
 	return "take a build that fits, such as " + c.Build + ", which made it"

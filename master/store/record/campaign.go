@@ -77,7 +77,7 @@ func (c Campaign) Check() (amazons.Board, error) {
 	case c.Priority < -MaxPriority || c.Priority > MaxPriority:
 		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority,
 			MaxPriority)
-	case strings.ContainsFunc(c.Build, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case !Printable(c.Build):
 		return b, fmt.Errorf("%w: its build is %.80q, which is no line of text", ErrCampaign, c.Build)
 	case c.Share < 0 || c.Share > MaxShare:
 		return b, fmt.Errorf("%w: the share %d is not from 1 to %d", ErrCampaign, c.Share, MaxShare)
@@ -213,4 +213,9 @@ type CertificateFile struct {
 	SHA256    string `json:"sha256"` // 64 hexadecimal digits
 	Bytes     int64  `json:"bytes"`
 	Positions uint64 `json:"positions"` // entries
+}
+
+// Printable reports whether a text has only characters that a terminal may show.
+func Printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
