@@ -110,6 +110,21 @@ func BenchmarkQueenReach(b *testing.B) {
 	})
 }
 
+func BenchmarkQueenReaches(b *testing.B) {
+	eachBenchState(b, func(b *testing.B, _ Board, s State) {
+		var x Set
+		i := 0
+		states := relatives(s)
+		for b.Loop() {
+			t := &states[i&4095]
+			own, opp := QueenReaches(t.Own, t.Opp, t.Empty)
+			x += own ^ opp
+			i++
+		}
+		sink += x
+	})
+}
+
 func BenchmarkFlood(b *testing.B) {
 	eachBenchState(b, func(b *testing.B, _ Board, s State) {
 		var x Set

@@ -36,11 +36,10 @@ func Evaluate(s amazons.State) (Verdict, Features) {
 // ever use: own and opp.
 func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 	empty := s.Empty
-	own = amazons.QueenReach(s.Own, empty)
+	own, opp = amazons.QueenReaches(s.Own, s.Opp, empty)
 	if own == 0 {
 		return Lost, f, 0, 0
 	}
-	opp = amazons.QueenReach(s.Opp, empty)
 
 	f.OwnMoves = bits.OnesCount64(own)
 	f.OppMoves = bits.OnesCount64(opp)
@@ -49,17 +48,11 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 	ownNearer, oppNearer := own&^opp, opp&^own
 	shared := own & opp
 	for undecided := empty &^ (own | opp); undecided != 0; {
-		nextOwn, nextOpp := own, opp
-		if amazons.Grow(own)&empty != own {
-			nextOwn |= amazons.QueenReach(own, empty)
-		}
-		if amazons.Grow(opp)&empty != opp {
-			nextOpp |= amazons.QueenReach(opp, empty)
-		}
-		if nextOwn == own && nextOpp == opp {
+		if amazons.Grow(own)&empty == own && amazons.Grow(opp)&empty == opp {
 			break
 		}
-		own, opp = nextOwn, nextOpp
+		nextOwn, nextOpp := amazons.QueenReaches(own, opp, empty)
+		own, opp = own|nextOwn, opp|nextOpp
 		ownNearer |= undecided & own &^ opp
 		oppNearer |= undecided & opp &^ own
 		shared |= undecided & own & opp
