@@ -190,14 +190,18 @@ func Decode(ctx context.Context, r io.Reader, size int64) (a Archive, err error)
 	}
 	var h header
 	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Archive == 0 {
-		return a, fmt.Errorf("%w: its first line does not say which campaign it holds", ErrForeign)
+		return a, fmt.Errorf("%w: its first line does not say which campaign it holds, or not as an archive does", ErrForeign)
 	}
 	if h.Archive != Format {
 		return a, fmt.Errorf("%w: it is %d, this build reads %d", ErrVersion, h.Archive, Format)
 	}
 	board, err := h.About.Check()
-	if err != nil || h.Claims < 0 || h.Tree < 0 || h.Claims > maxRecords || h.Tree > maxRecords {
-		return a, fmt.Errorf("%w: %w, %d claims, %d tree positions", ErrForeign, err, h.Claims, h.Tree)
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if h.Claims < 0 || h.Tree < 0 || h.Claims > maxRecords || h.Tree > maxRecords {
+		return a, fmt.Errorf("%w: its first line announces %d claims and %d tree positions; 0 to %d are possible",
+			ErrForeign, h.Claims, h.Tree, maxRecords)
 	}
 	a.Campaign, a.Nodes = h.About, h.Nodes
 	for n := 2; lines.Scan(); n++ {
@@ -211,7 +215,12 @@ func Decode(ctx context.Context, r io.Reader, size int64) (a Archive, err error)
 			return a, fmt.Errorf("%w: line %d: %w", ErrForeign, n, err)
 		}
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return a, fmt.Errorf("%w: a line has more than %d bytes", ErrForeign, maxLine)
+	case errors.Is(err, zstd.ErrMagicMismatch):
+		return a, fmt.Errorf("%w: something else follows its end", ErrForeign)
+	case err != nil:
 		return a, fmt.Errorf("%w: %w", ErrForeign, err)
 	}
 	if opened.N == 0 {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -297,8 +296,15 @@ func (l *library) open(path string) (p found, err error) {
 		return p, cmp.Or(errors.Unwrap(err), err) // without the path
 	}
 	defer f.Close()
-	if _, err := proof.ReadInfo(f, math.MaxInt64); err != nil {
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return p, err
+	}
+	if _, err := proof.ReadInfo(f, end); err != nil {
 		return p, err // something else may be of any size
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return p, err
 	}
 	// A file that only begins like a part may be of any size, too. So no more of it than a block is in memory.
 	sum := sha256.New()

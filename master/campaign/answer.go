@@ -138,6 +138,9 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 		r.Stopped = "the limit of nodes is reached; the same command with a larger one goes on"
 	case errors.Is(ended, loop.ErrDrained), errors.Is(ended, context.Canceled):
 		r.Stopped = "interrupted; the same command goes on"
+		if err := c.farm.store.Room(0); errors.Is(err, store.ErrMissing) {
+			r.Stopped = "interrupted; " + err.Error() + ", and the same command goes on"
+		}
 	case ended != nil:
 		r.MessageType, r.Error = "error", ended.Error()
 	}

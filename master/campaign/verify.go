@@ -113,7 +113,7 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 	}
 	defer s.Close()
 	if err := s.Check(); err != nil {
-		return StoreReport{}, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+		return StoreReport{}, nil, fmt.Errorf("%w: %w%s", ErrVerification, err, needless(s))
 	}
 	stats, err := s.Stats()
 	if err != nil {
@@ -136,6 +136,21 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 	first := all.Campaigns[0]
 	all.Question, all.Outcome = first.Question, first.Outcome
 	return all, first.Checked, err
+}
+
+// needless says of a store without some of its parts which certificates need none of them.
+func needless(s *store.Store) (text string) {
+	if missing, _, err := s.MissingParts(); err != nil || len(missing) == 0 {
+		return ""
+	}
+	for _, about := range s.Campaigns() {
+		r, _, err := s.Result(about.Number)
+		beside := ProofFileOf(s.Path(), about)
+		if err == nil && r.Certificate.Path != "" && unchanged(beside, r.Certificate) {
+			text += fmt.Sprintf("; %s needs no part of the store: master verify %s", beside, cli.Quoted(beside))
+		}
+	}
+	return text
 }
 
 // Whole reports whether all that was to be checked has been, of one report and of all campaigns of a store, nil for

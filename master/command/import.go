@@ -23,6 +23,9 @@ func importCommand() *cobra.Command {
 		if storeFile == "" {
 			return cli.Usagef("give the new store with --store FILE")
 		}
+		if parts != "" && !isFolder(parts) {
+			return cli.Usagef("--parts %s: there is no such folder", parts)
+		}
 		hide := showTime(ctx, c, "importing")
 		r, err := archive.Import(ctx, args[0], storeFile, parts)
 		if hide(); err != nil {

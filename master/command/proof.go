@@ -70,6 +70,9 @@ func proofSplitCommand() *cobra.Command {
 			if err != nil {
 				return "", err
 			}
+			if len(cert.Cited) > 0 {
+				return "", cli.Usagef("%s is a part of a proof that cites other parts; give a whole certificate", from)
+			}
 			m, err := proof.WriteParts(ctx, to, cert, positions)
 			return cli.Counted(len(m.Parts), "part") + " in " + proof.PartsFolder(to), err
 		})
@@ -309,7 +312,7 @@ func proofExportCommand() *cobra.Command {
 
 // exportPlain writes the whole of a proof: the machine-checked checker has no use for less.
 func exportPlain(ctx context.Context, c *cobra.Command, source *proofSource, args []string) error {
-	if len(args) != 1 || source.store != "" || c.Flags().Changed("depth") || c.Flags().Changed("positions") {
+	if len(args) != 1 || storeGiven(c) || c.Flags().Changed("depth") || c.Flags().Changed("positions") {
 		return cli.Usagef("--format plain writes a whole proof: give one FILE, and none of --store, --depth, " +
 			"--positions")
 	}

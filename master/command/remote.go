@@ -26,6 +26,9 @@ const callTimeout = 10 * time.Second
 
 const defaultMaster = "127.0.0.1:7171"
 
+// unsendable begins the error about a message that cannot be sent, such as one with text that is not UTF-8.
+const unsendable = "grpc: error while marshaling"
+
 // remote says how an operator reaches a master.
 type remote struct {
 	address, credentials string
@@ -49,7 +52,7 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	r.address = address
 	switch {
 	case r.credentials != "" && r.plaintext:
-		return nil, nil, cli.Usagef("--credentials and --insecure exclude each other")
+		return nil, nil, cli.Usagef("--credentials (or AMAZONS_CREDENTIALS) and --insecure exclude each other")
 	case r.credentials != "":
 		files, err := identity.OpenClient(r.credentials, identity.Operator)
 		if err != nil {
@@ -112,6 +115,9 @@ func callError(address string, err error) error {
 		return cli.As(cli.ErrInterrupted, nil)
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists: // what was asked for is wrong
 		return cli.Usagef("%s", s.Message())
+	}
+	if strings.HasPrefix(s.Message(), unsendable) {
+		return cli.Usagef("a name or position is not text in UTF-8")
 	}
 	return fmt.Errorf("the master at %s says: %s", address, s.Message())
 }

@@ -121,7 +121,7 @@ func (f *serveFlags) validate() error {
 	}
 	switch {
 	case f.credentials != "" && f.insecure:
-		return cli.Usagef("--credentials and --insecure exclude each other")
+		return cli.Usagef("--credentials (or AMAZONS_CREDENTIALS) and --insecure exclude each other")
 	case f.credentials == "" && f.https != "":
 		return cli.Usagef("--https %s: it needs --credentials, the folder of the master's credential", f.https)
 	case f.credentials == "" && !f.insecure && !cli.Loopback(f.listen):

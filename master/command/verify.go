@@ -50,7 +50,10 @@ func (s *sample) Set(text string) error {
 		return nil
 	}
 	s.parts = 0
-	return s.Sample.Set(text)
+	if err := s.Sample.Set(text); err != nil {
+		return fmt.Errorf("%w; with --remake a number of parts from 1 on", err)
+	}
+	return nil
 }
 
 // String returns what Set reads.
@@ -80,7 +83,7 @@ func verifyCommand() *cobra.Command {
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			program := cli.Program("master")
 			switch {
-			case len(args) == 1 && isStore(args[0]):
+			case len(args) == 1 && args[0] != "-" && isStore(args[0]):
 				return cli.Usagef("%s is a store: write %s verify --store %s", args[0], program, cli.Quoted(args[0]))
 			case len(args) == 1 && isFolder(args[0]):
 				name := filepath.Clean(args[0])

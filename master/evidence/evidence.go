@@ -283,7 +283,10 @@ func (f *Folder) Remove(id proof.ID) error {
 	return nil
 }
 
-// List implements Store. Files with a dot in front are none of its business.
+// recovered is a folder that the root of a disk has: what a check of the file system found.
+const recovered = "lost+found"
+
+// List implements Store. Files with a dot in front are none of its business, nor is what a disk has at its root.
 func (f *Folder) List() iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
 		for _, sub := range f.folders() {
@@ -296,7 +299,7 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 				id, named := proof.ParseID(e.Name())
 				info, gone := e.Info()
 				switch {
-				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
+				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist), e.IsDir() && e.Name() == recovered:
 					continue
 				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
 					strings.Trim(e.Name(), "0123456789abcdef") == "":

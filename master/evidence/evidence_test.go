@@ -172,7 +172,7 @@ func TestCheck(t *testing.T) {
 	stray := filepath.Join(root, "zz")
 	if err := errors.Join(os.Truncate(f.path(ids[1]), 4999), os.Remove(f.path(ids[2])),
 		os.WriteFile(f.path(ids[3]), swapped, 0o600), os.Remove(f.path(ids[4])), os.Mkdir(f.path(ids[4]), 0o700),
-		os.WriteFile(stray, nil, 0o600)); err != nil {
+		os.WriteFile(stray, nil, 0o600), os.Mkdir(filepath.Join(root, recovered), 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	_, unknown := put(t, f, 99, 10)
@@ -183,6 +183,9 @@ func TestCheck(t *testing.T) {
 		}) {
 			t.Errorf("part %d is not named with %q in %v", i, want, list)
 		}
+	}
+	if slices.ContainsFunc(list, func(err error) bool { return strings.Contains(err.Error(), recovered) }) {
+		t.Errorf("the folder that every disk has is named in %v", list)
 	}
 	for _, path := range []string{stray, f.path(unknown)} {
 		if !slices.ContainsFunc(list, func(err error) bool {

@@ -37,6 +37,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -139,6 +140,9 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 	}
 	r.Parts = len(m.Parts)
 	if o.Keep != "" { // a part may take hours, and would then be lost
+		if err := mayList(listOf(o.Keep), file, m); err != nil {
+			return r, err
+		}
 		if err := evidence.OpenFolder(o.Keep).Try(); err != nil {
 			return r, err
 		}
@@ -248,11 +252,34 @@ func (w *workshop) kept(p Part) bool {
 	return true
 }
 
-// list writes a manifest of the parts that were made, under the name of their folder. A file that is there stays as
-// it is.
+// listOf returns the name of the manifest of all parts that are kept in a folder.
+func listOf(folder string) string { return filepath.Clean(folder) + ".proof" }
+
+// mayList returns an error where something else is in the place of the manifest of what is made from m, which is in
+// file. One that an earlier run made is no hindrance.
+func mayList(name, file string, m proof.Manifest) error {
+	err := disk.Free(name)
+	if err == nil || same(name, file) {
+		return err
+	}
+	if there, unread := proof.ReadManifest(name); unread != nil || !slices.Equal(there.Roots, m.Roots) {
+		return err
+	}
+	return nil
+}
+
+// same reports whether two names are of one file.
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+// list writes a manifest of the parts that were made, under the name of their folder. One that an earlier run made
+// stays as it is.
 func (w *workshop) list(m proof.Manifest, made []Part) (name string, err error) {
-	name = filepath.Clean(w.keep) + ".proof"
-	if _, err := os.Lstat(name); err == nil {
+	name = listOf(w.keep)
+	if disk.Free(name) != nil {
 		return "", nil
 	}
 	folder, listed := evidence.OpenFolder(w.keep), map[proof.ID]bool{}
@@ -352,8 +379,11 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 	}
 	report, err := checker.Check(ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
 		RulesOnly: w.leaves == eval.MoveLeaves, Workers: len(finds)})
-	if err != nil {
+	if checker.Refutes(err) {
 		return fmt.Errorf("%w: %w", ErrRefuted, err)
+	}
+	if err != nil {
+		return err
 	}
 	p.Nodes += finds[0].Nodes() - began
 	p.Positions += int64(c.Set.Len())

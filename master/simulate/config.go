@@ -196,6 +196,9 @@ type Result struct {
 // Efficiency is the time of one worker over the time of r's workers together: the share of r's
 // workers that is put to use.
 func Efficiency(one, r Result) float64 {
+	if r.Seconds == 0 { // the question takes no time at all
+		return 1 / float64(r.Workers)
+	}
 	return one.Seconds / (float64(r.Workers) * r.Seconds)
 }
 

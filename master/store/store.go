@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -304,6 +305,9 @@ func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
+			if _, ours := r.(runtime.Error); ours {
+				r = "it was cut short or damaged while it was open"
+			}
 			err = &record.CorruptError{Reason: fmt.Sprintf("it cannot be read: %v", r)}
 		}
 	}()

@@ -78,6 +78,9 @@ func explainValue(f *pflag.Flag, err error) error {
 	if _, ranged := f.Value.(interface{ ranged() }); ranged {
 		return err
 	}
+	if errors.Is(err, strconv.ErrRange) {
+		return errors.New("the number is too large or too small")
+	}
 	if form, ok := forms[f.Value.Type()]; ok {
 		return fmt.Errorf("write %s", form)
 	}

@@ -135,6 +135,9 @@ func (r SolveResult) String() string {
 	default:
 		fmt.Fprintf(&s, "%s: %s wins\n", name, r.Winner)
 	}
+	if r.Winner != "" && r.Stopped != "" {
+		fmt.Fprintf(&s, "stopped        %s\n", r.Stopped)
+	}
 	if len(r.WinningMoves) > 0 {
 		fmt.Fprintf(&s, "winning moves  %s\n", strings.Join(r.WinningMoves, " "))
 	}

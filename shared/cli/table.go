@@ -36,7 +36,7 @@ func (t *TableSize) Set(text string) error {
 	}
 	n, err := ParseSize(text)
 	if err != nil {
-		return fmt.Errorf("%w, or auto", err)
+		return fmt.Errorf("%w; or write auto", err)
 	}
 	*t = TableSize{Bytes: n}
 	return nil

@@ -9,7 +9,10 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"amazonsfarm/worker/engine"
 
@@ -145,8 +148,8 @@ func (c Config) withDefaults() (Config, error) {
 		c.NewSolver = func(c engine.Config) (Solver, error) { return engine.New(c) }
 	}
 	switch {
-	case len(c.Name) > 128:
-		return c, fmt.Errorf("%w: the name has %d bytes; at most 128 are allowed", ErrConfig, len(c.Name))
+	case len(c.Name) > 128 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return c, fmt.Errorf("%w: the name %.128q: a worker's name has 1 to 128 printable characters", ErrConfig, c.Name)
 	case c.Cores < 0:
 		return c, fmt.Errorf("%w: %d cores", ErrConfig, c.Cores)
 	case c.TableBytes < 0:

@@ -73,7 +73,7 @@ func (o *runFlags) check(stderr io.Writer) error {
 		return err
 	}
 	if o.credentials != "" && o.insecure {
-		return cli.Usagef("--credentials and --insecure exclude each other")
+		return cli.Usagef("--credentials (or AMAZONS_CREDENTIALS) and --insecure exclude each other")
 	}
 	if err := o.checkAddress(); err != nil {
 		return err
