@@ -3,6 +3,7 @@ package dfpn
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -17,6 +18,7 @@ type Witness struct {
 	*Searcher
 	judge *eval.Judge
 	fine  *Searcher
+	asked atomic.Uint64 // calls of Probe and Best
 }
 
 // WitnessTableBytes is the size of the table of a witness. The positions below one verdict of a judge
@@ -87,8 +89,13 @@ func (w *Witness) Forget() { w.fine.o.Table.Clear() }
 // Nodes returns the number of positions expanded by all ended searches, of the witness as well.
 func (w *Witness) Nodes() uint64 { return w.Searcher.Nodes() + w.fine.Nodes() }
 
+// Asked returns the number of questions: calls of Probe and Best. They are a sign of life, since the builder of a
+// proof often asks nothing else. Any goroutine may call it.
+func (w *Witness) Asked() uint64 { return w.asked.Load() }
+
 // Probe returns what the tables, the counting lemma or the judge know of st, and the nodes behind it.
 func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
+	w.asked.Add(1)
 	if n, nodes := w.Searcher.stored(st); n.solved() {
 		return n.verdict(), nodes
 	}
@@ -109,6 +116,7 @@ const (
 
 // Best returns a winning move of st, false where none is known.
 func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
+	w.asked.Add(1)
 	if m, ok := w.Searcher.Best(st); ok {
 		return m, true
 	}

@@ -174,7 +174,6 @@ type Part struct {
 type Engine struct {
 	c      Config
 	search *dfpn.Prover
-	proofs []*witness                   // of what the search finds, one a core
 	known  map[amazons.Key]eval.Verdict // facts that the other side has a part for
 
 	last   amazons.State // position of the last job
@@ -206,9 +205,6 @@ func New(c Config) (*Engine, error) {
 		MinSolvedNodes: c.MinFactNodes})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
-	}
-	for _, w := range e.search.Witnesses {
-		e.proofs = append(e.proofs, &witness{Witness: w})
 	}
 	e.Forget(false)
 	return e, nil
@@ -391,8 +387,8 @@ func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(prove
 // part proves facts with the same number of arrows. A part without facts is none.
 func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Part, err error) {
 	c := proof.Certificate{Board: e.c.Board, Leaves: eval.LeavesOf(e.c.RulesOnly)}
-	builder := proof.NewBuilder(e.c.Board, e.proofs[0], proof.BuilderOptions{
-		More:       proof.Searchers(e.proofs[1:]),
+	builder := proof.NewBuilder(e.c.Board, e.search.Witnesses[0], proof.BuilderOptions{
+		More:       proof.Searchers(e.search.Witnesses[1:]),
 		Leaves:     c.Leaves,
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
 		CiteAbove:  arrows,
