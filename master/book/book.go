@@ -161,10 +161,7 @@ func search(ctx context.Context, s amazons.State, b amazons.Board, most uint64) 
 		return f, err
 	}
 	defer table.Close()
-	searcher, err := dfpn.New(dfpn.Options{Board: b, Table: table})
-	if err != nil {
-		return f, err
-	}
+	searcher := dfpn.New(dfpn.Options{Board: b, Table: table})
 	if f.Verdict = searcher.Search(ctx, s, most).Verdict; f.Verdict == eval.Open {
 		return f, fmt.Errorf("the search ended after %d nodes without a result: %w", most, context.Cause(ctx))
 	}

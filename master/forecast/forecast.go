@@ -119,9 +119,7 @@ func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o O
 		return r, err
 	}
 	defer f.table.Close()
-	if f.search, err = dfpn.New(dfpn.Options{Board: p.Board, Table: f.table}); err != nil {
-		return r, err
-	}
+	f.search = dfpn.New(dfpn.Options{Board: p.Board, Table: f.table})
 	root := p.State()
 	if len(firstMoves) > 0 {
 		best, likely, solved := f.best(ctx, root, firstMoves)

@@ -52,11 +52,11 @@ func (w *worker) equip() (err error) {
 	}
 	found := new([]solved)
 	w.solved = found
-	w.search, err = dfpn.New(dfpn.Options{
+	w.search = dfpn.New(dfpn.Options{
 		Board: w.c.Tree.Root.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: max(1, minFactNodes/w.c.Scale),
 		OnSolved: func(s amazons.State, v eval.Verdict, nodes uint64) { *found = append(*found, solved{s, v, nodes}) },
 	})
-	return err
+	return nil
 }
 
 // close gives the table back, unless it is another worker's.

@@ -149,10 +149,7 @@ func TestAblation(t *testing.T) {
 			for i, r := range rows {
 				var c ablationCell
 				for _, p := range set.positions {
-					s, err := New(Options{Board: p.Board, Table: table, Judge: r.judge})
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := New(Options{Board: p.Board, Table: table, Judge: r.judge})
 					table.Clear()
 					begun := cpu(t)
 					res := s.Search(t.Context(), p.State(), set.limit)

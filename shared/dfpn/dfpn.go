@@ -2,8 +2,6 @@ package dfpn
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -20,13 +18,10 @@ const (
 	largestUnsolved = Infinity - 1
 )
 
-// ErrOptions is wrapped by errors about a Searcher's options.
-var ErrOptions = errors.New("search options")
-
 // Options are the settings of a Searcher.
 type Options struct {
-	Board amazons.Board
-	Table *Table // shared by all searches; required
+	Board amazons.Board // required
+	Table *Table        // shared by all searches; required
 
 	// OnSolved, if given, is told every position that gets solved with at least MinSolvedNodes nodes
 	// behind it, before the search of its parent continues. Every search thread calls it. It must
@@ -65,16 +60,8 @@ type Searcher struct {
 	judges   sync.Pool      // of *eval.Judge, for questions beside the search
 }
 
-// New returns a searcher. It keeps the table open; the caller closes it. Errors wrap ErrOptions.
-func New(o Options) (*Searcher, error) {
-	switch {
-	case !o.Board.Valid():
-		return nil, fmt.Errorf("%w: the board is missing", ErrOptions)
-	case o.Table == nil:
-		return nil, fmt.Errorf("%w: the table is missing", ErrOptions)
-	case o.Threads < 0 || o.Threads > MaxThreads:
-		return nil, fmt.Errorf("%w: %d threads: 1 to %d are possible", ErrOptions, o.Threads, MaxThreads)
-	}
+// New returns a searcher. It keeps the table open; the caller closes it.
+func New(o Options) *Searcher {
 	if o.Judge == nil {
 		o.Judge = eval.NewJudge(nil, eval.DefaultSettings()).Clone
 	}
@@ -87,7 +74,7 @@ func New(o Options) (*Searcher, error) {
 		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(),
 			recent: new(recent), ways: map[uint64][]step{}, stack: make([]child, 0, 1<<13)})
 	}
-	return s, nil
+	return s
 }
 
 // Result is the outcome of one search.

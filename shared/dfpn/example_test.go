@@ -19,10 +19,7 @@ func Example() {
 		panic(err)
 	}
 	defer table.Close()
-	search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
-	if err != nil {
-		panic(err)
-	}
+	search := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 	r := search.Search(context.Background(), p.State(), 0)
 	fmt.Println("4x4:", r.Verdict)
 
@@ -56,10 +53,7 @@ func ExampleSearcher_Hints() {
 				panic(err)
 			}
 		}
-		search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
-		if err != nil {
-			panic(err)
-		}
+		search := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 		r := search.Search(context.Background(), p.State(), limit)
 		nodes += r.Nodes
 		fmt.Println(r.Verdict)

@@ -195,10 +195,7 @@ func FuzzHints(f *testing.F) {
 	}
 	judge := eval.NewJudge(nil, eval.DefaultSettings()).Clone
 	searcher := func(t testing.TB, table *Table) *Searcher {
-		s, err := New(Options{Board: b, Table: table, Judge: judge})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := New(Options{Board: b, Table: table, Judge: judge})
 		return s
 	}
 	s := searcher(f, newTable(f, MinTableBytes))

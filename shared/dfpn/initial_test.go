@@ -28,10 +28,7 @@ func TestFirstNumbers(t *testing.T) {
 				continue
 			}
 			table.Clear()
-			s, err := New(Options{Board: p.Board, Table: table, FirstNumbers: first})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := New(Options{Board: p.Board, Table: table, FirstNumbers: first})
 			r := s.Search(t.Context(), p.State(), 5_000_000)
 			t.Logf("%s, %s: %v, %d nodes, %d evaluations", board, name, r.Verdict, r.Nodes, r.Evaluations)
 			if r.Verdict != want {

@@ -38,10 +38,7 @@ func BenchmarkJudge(b *testing.B) {
 		for _, j := range judges {
 			b.Run(c.position+"/"+j.name, func(b *testing.B) {
 				table := newTable(b, 256<<20)
-				s, err := New(Options{Board: p.Board, Table: table, Judge: j.judge})
-				if err != nil {
-					b.Fatal(err)
-				}
+				s := New(Options{Board: p.Board, Table: table, Judge: j.judge})
 				var r Result
 				for b.Loop() {
 					table.Clear()

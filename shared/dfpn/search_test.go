@@ -32,11 +32,7 @@ func newTable(t testing.TB, size int64) *Table {
 
 func newSearcher(t testing.TB, b amazons.Board, table *Table, threads int) *Searcher {
 	t.Helper()
-	s, err := New(Options{Board: b, Table: table, Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return New(Options{Board: b, Table: table, Threads: threads})
 }
 
 func parse(t testing.TB, text string) amazons.Position {
@@ -225,16 +221,13 @@ func TestOnSolved(t *testing.T) {
 			v eval.Verdict
 		}
 		found := make(chan solved, 1<<14)
-		s, err := New(Options{Board: p.Board, Table: newTable(t, 1<<20), Threads: threads, MinSolvedNodes: 5,
+		s := New(Options{Board: p.Board, Table: newTable(t, 1<<20), Threads: threads, MinSolvedNodes: 5,
 			OnSolved: func(s amazons.State, v eval.Verdict, nodes uint64) {
 				if nodes < 5 {
 					t.Errorf("reported with %d nodes", nodes)
 				}
 				found <- solved{s, v}
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		s.Search(t.Context(), p.State(), 0)
 		close(found)
 		n := 0

@@ -25,16 +25,13 @@ type Witness struct {
 // are few.
 const WitnessTableBytes = 16 << 20
 
-// NewWitness returns a witness of s. Errors are those of NewTable and New.
+// NewWitness returns a witness of s. Errors are those of NewTable.
 func NewWitness(s *Searcher) (*Witness, error) {
 	table, err := NewTable(WitnessTableBytes)
 	if err != nil {
 		return nil, err
 	}
-	fine, err := New(Options{Board: s.o.Board, Table: table, Judge: func() *eval.Judge { return nil }})
-	if err != nil {
-		return nil, errors.Join(err, table.Close())
-	}
+	fine := New(Options{Board: s.o.Board, Table: table, Judge: func() *eval.Judge { return nil }})
 	return &Witness{Searcher: s, judge: s.o.Judge(), fine: fine}, nil
 }
 
@@ -45,18 +42,15 @@ type Prover struct {
 	Witnesses []*Witness
 }
 
-// NewProver returns a search as New does, with its witnesses. Where it fails, the table stays open.
+// NewProver returns a search as New does, with its witnesses. Errors are those of NewTable; the table of o stays open.
 func NewProver(o Options) (*Prover, error) {
-	s, err := New(o)
-	p := &Prover{Searcher: s, Table: o.Table}
-	for len(p.Witnesses) < max(o.Threads, 1) && err == nil {
-		var w *Witness
-		if w, err = NewWitness(s); err == nil {
-			p.Witnesses = append(p.Witnesses, w)
+	p := &Prover{Searcher: New(o), Table: o.Table}
+	for range max(o.Threads, 1) {
+		w, err := NewWitness(p.Searcher)
+		if err != nil {
+			return nil, errors.Join(err, p.closeWitnesses())
 		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, p.closeWitnesses())
+		p.Witnesses = append(p.Witnesses, w)
 	}
 	return p, nil
 }

@@ -37,10 +37,7 @@ func solve(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Threads: 2})
-	if err != nil {
-		b.Fatal(err)
-	}
+	search := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Threads: 2})
 	v, err := search.Solve(context.Background(), p.State())
 	if err != nil || v == eval.Open {
 		b.Fatal(v, err)

@@ -134,10 +134,7 @@ func TestBuilderSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	search := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 	v, err := search.Solve(context.Background(), p.State())
 	if err != nil || v != eval.Won { // Müller 2001
 		t.Fatal(v, err)
@@ -161,10 +158,7 @@ func TestBuilderParallel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Threads: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
+			search := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Threads: 2})
 			v, err := search.Solve(context.Background(), p.State())
 			if err != nil || (v == eval.Won) != c.won {
 				t.Fatal(c.board, v, err)

@@ -20,7 +20,7 @@ func Example() {
 		return
 	}
 	defer table.Close()
-	search, _ := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
+	search := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 	verdict, _ := search.Solve(context.Background(), p.State())
 
 	builder := proof.NewBuilder(p.Board, search, proof.BuilderOptions{})

@@ -25,10 +25,7 @@ func TestProofsOfJudgedSearches(t *testing.T) {
 			}
 			defer table.Close()
 			judge := eval.NewJudge(nil, set)
-			searcher, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Judge: judge.Clone})
-			if err != nil {
-				t.Fatal(err)
-			}
+			searcher := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Judge: judge.Clone})
 			search, err := dfpn.NewWitness(searcher)
 			if err != nil {
 				t.Fatal(err)

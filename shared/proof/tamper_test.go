@@ -38,10 +38,7 @@ func tamper(t *testing.T, board string, faults int) {
 		t.Fatal(err)
 	}
 	defer table.Close()
-	searcher, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
-	if err != nil {
-		t.Fatal(err)
-	}
+	searcher := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 	search, err := dfpn.NewWitness(searcher)
 	if err != nil {
 		t.Fatal(err)

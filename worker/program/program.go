@@ -23,7 +23,7 @@ import (
 // plain failure.
 var kinds = []cli.Kind{
 	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, agent.ErrWrongMaster, engine.ErrConfig, dfpn.ErrTableSize,
-		dfpn.ErrOptions, endgame.ErrSize}},
+		endgame.ErrSize}},
 	{Code: cli.ExitIncompatible, Errs: []error{agent.ErrRefused, endgame.ErrVersion, endgame.ErrFormat}},
 	{Code: cli.ExitLocked, Errs: []error{endgame.ErrBusy}},
 	{Code: cli.ExitNoStore, Errs: []error{endgame.ErrNone}},

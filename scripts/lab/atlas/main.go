@@ -332,10 +332,7 @@ func search(most uint64, size, name, text string) (Numbers, error) {
 		return Numbers{}, err
 	}
 	defer table.Close()
-	search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
-	if err != nil {
-		return Numbers{}, err
-	}
+	search := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 	n := Numbers{Name: name, Position: p.String(), Outcome: "open",
 		Command: fmt.Sprintf("scripts/atlas numbers %d %s %q", most, name, p)}
 	for at := uint64(10_000); at <= most; at *= 2 {

@@ -33,11 +33,8 @@ func compare(ctx context.Context, positions []suitePosition, names []string, mos
 		results := make([]dfpn.Result, len(positions))
 		took := make([]time.Duration, len(positions))
 		if err := inParallel(ctx, tableBytes, len(positions), func(table *dfpn.Table, i int) error {
-			search, err := dfpn.New(dfpn.Options{Board: positions[i].position.Board, Table: table,
+			search := dfpn.New(dfpn.Options{Board: positions[i].position.Board, Table: table,
 				FirstNumbers: forms[name]})
-			if err != nil {
-				return err
-			}
 			begun := time.Now()
 			results[i] = search.Search(ctx, positions[i].position.State(), most)
 			took[i] = time.Since(begun)

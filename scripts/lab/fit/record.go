@@ -61,7 +61,7 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	for _, p := range suite {
 		board := p.position.Board
 		table.Clear()
-		search, err := dfpn.New(dfpn.Options{Board: board, Table: table,
+		search := dfpn.New(dfpn.Options{Board: board, Table: table,
 			FirstNumbers: func(s amazons.State, m amazons.Move, f eval.Features) (phi, delta uint32) {
 				k := stage{board, bits.OnesCount64(s.Empty)}
 				if seen[k] == 0 {
@@ -76,9 +76,6 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 				}
 				return territory(s, m, f)
 			}})
-		if err != nil {
-			return err
-		}
 		search.Search(ctx, p.position.State(), searchNodes)
 		if err := ctx.Err(); err != nil {
 			return err
@@ -90,10 +87,7 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	}
 	if err := inParallel(ctx, sampleTable, len(all), func(table *dfpn.Table, i int) error {
 		x := all[i]
-		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table, FirstNumbers: territory})
-		if err != nil {
-			return err
-		}
+		search := dfpn.New(dfpn.Options{Board: x.board, Table: table, FirstNumbers: territory})
 		r := search.Search(ctx, x.parent.After(x.move), sampleNodes)
 		x.won, x.solved, x.evaluations = r.Verdict == eval.Won, r.Verdict != eval.Open, r.Evaluations
 		return nil
