@@ -18,28 +18,15 @@ import (
 // to be mended; sending the message again is of no use.
 var ErrMalformed = errors.New("malformed message")
 
-// WriteVerdict writes a verdict.
-func WriteVerdict(v eval.Verdict) Verdict {
-	switch v {
-	case eval.Won:
-		return Verdict_VERDICT_WON
-	case eval.Lost:
-		return Verdict_VERDICT_LOST
-	}
-	return Verdict_VERDICT_UNSPECIFIED
-}
+// WriteVerdict writes a verdict. Its number in a message is that of package eval.
+func WriteVerdict(v eval.Verdict) Verdict { return Verdict(v) }
 
 // ReadVerdict reads a verdict; unspecified is Open. The error wraps ErrMalformed.
 func ReadVerdict(v Verdict) (eval.Verdict, error) {
-	switch v {
-	case Verdict_VERDICT_UNSPECIFIED:
-		return eval.Open, nil
-	case Verdict_VERDICT_WON:
-		return eval.Won, nil
-	case Verdict_VERDICT_LOST:
-		return eval.Lost, nil
+	if _, known := Verdict_name[int32(v)]; !known {
+		return eval.Open, fmt.Errorf("%w: %d is no verdict", ErrMalformed, v)
 	}
-	return eval.Open, fmt.Errorf("%w: %d is no verdict", ErrMalformed, v)
+	return eval.Verdict(v), nil
 }
 
 // WriteKey writes the key of a position.

@@ -2,6 +2,7 @@ package farmv1
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"testing"
 
@@ -11,6 +12,28 @@ import (
 
 	"google.golang.org/protobuf/proto"
 )
+
+// TestVerdicts pins that verdicts have the same numbers in messages as in package eval, and that there are no others.
+func TestVerdicts(t *testing.T) {
+	same := map[Verdict]eval.Verdict{Verdict_VERDICT_UNSPECIFIED: eval.Open, Verdict_VERDICT_WON: eval.Won,
+		Verdict_VERDICT_LOST: eval.Lost}
+	if len(Verdict_name) != len(same) {
+		t.Errorf("messages have %d verdicts", len(Verdict_name))
+	}
+	for written, v := range same {
+		if got := WriteVerdict(v); got != written {
+			t.Errorf("%v is written as %v, want %v", v, got, written)
+		}
+		if got, err := ReadVerdict(written); err != nil || got != v {
+			t.Errorf("%v is read as %v, %v", written, got, err)
+		}
+	}
+	for _, v := range []Verdict{-1, 3, 256 + 1} {
+		if got, err := ReadVerdict(v); got != eval.Open || !errors.Is(err, ErrMalformed) {
+			t.Errorf("%d is read as %v, %v", v, got, err)
+		}
+	}
+}
 
 // TestCarryFacts compares the bytes of facts that are carried with those of the message that holds them.
 func TestCarryFacts(t *testing.T) {
