@@ -57,10 +57,14 @@ const (
 	DefaultTableBytes   = 256 << 20
 	DefaultMinFactNodes = 1000
 	DefaultMaxFacts     = 256
-	DefaultMaxKnown     = 1 << 20
-	DefaultMaxEntries   = 32 << 20
 	// MaxCores is the largest number of threads of one engine.
 	MaxCores = 1024
+	// maxKnown bounds the facts that are remembered, about 60 bytes each. Beyond it, parts repeat evidence
+	// that others have.
+	maxKnown = 1 << 20
+	// maxEntries is the largest number of positions that are proved for one part, about 40 bytes each
+	// while it is made. A fact that needs more is not proved.
+	maxEntries = 32 << 20
 )
 
 // Config holds the settings of an engine. Board is required, zero stands for the default elsewhere.
@@ -78,19 +82,15 @@ type Config struct {
 	// MinFactNodes are the nodes from which a position solved on the way is kept as a fact. Default
 	// 1000. Too small: time goes into evidence that nobody needs.
 	MinFactNodes uint64
-	// MaxFacts is the number of such positions kept of one run, those with most nodes. Default 256.
+	// MaxFacts is the number of such positions kept of one run, those with most nodes, at least 1. Default 256.
 	MaxFacts int
-	// MaxKnown bounds the facts that are remembered, about 60 bytes each. Default a million. Beyond
-	// it, parts repeat evidence that others have.
-	MaxKnown int
-	// MaxEntries is the largest number of positions that are proved for one part, about 40 bytes each
-	// while it is made. Default 32 million. A fact that needs more is not proved.
-	MaxEntries int
 	// MaxHints is the number of table entries in the hints for an unsolved position, about 12 bytes
 	// each. Default 0: no hints. Too small: a worker that goes on with the position repeats work.
 	MaxHints int
 	// Log receives messages. Default: nobody does.
 	Log *slog.Logger
+
+	maxEntries int // of tests; 0: the constant
 }
 
 // withDefaults returns c with defaults in place of zeros. Errors wrap ErrConfig.
@@ -99,16 +99,12 @@ func (c Config) withDefaults() (Config, error) {
 	c.Cores = cmp.Or(c.Cores, runtime.GOMAXPROCS(0))
 	c.MinFactNodes = cmp.Or(c.MinFactNodes, DefaultMinFactNodes)
 	c.MaxFacts = cmp.Or(c.MaxFacts, DefaultMaxFacts)
-	c.MaxKnown = cmp.Or(c.MaxKnown, DefaultMaxKnown)
-	c.MaxEntries = cmp.Or(c.MaxEntries, DefaultMaxEntries)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case !c.Board.Valid():
 		return c, fmt.Errorf("%w: no board", ErrConfig)
 	case c.Cores < 1 || c.Cores > MaxCores:
 		return c, fmt.Errorf("%w: %d cores; 1 to %d are possible", ErrConfig, c.Cores, MaxCores)
-	case c.MaxFacts < 1 || c.MaxKnown < 1 || c.MaxEntries < 1 || c.MaxHints < 0:
-		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	}
 	return c, nil
 }
@@ -309,7 +305,7 @@ func (e *Engine) Learn(facts []proof.Fact) {
 		}
 		e.search.Insert(s, f.Verdict, f.Nodes)
 		e.mu.Lock()
-		if len(e.news) < e.c.MaxKnown {
+		if len(e.news) < maxKnown {
 			e.news = append(e.news, f)
 		}
 		e.mu.Unlock()
@@ -330,7 +326,7 @@ func (e *Engine) catchUp() {
 
 // remember keeps a fact whose evidence need not be delivered.
 func (e *Engine) remember(f proof.Fact) {
-	if _, ok := e.known[f.Key]; ok || len(e.known) < e.c.MaxKnown {
+	if _, ok := e.known[f.Key]; ok || len(e.known) < maxKnown {
 		e.known[f.Key] = f.Verdict
 	}
 }
@@ -392,7 +388,7 @@ func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Pa
 		Leaves:     c.Leaves,
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
 		CiteAbove:  arrows,
-		MaxEntries: e.c.MaxEntries,
+		MaxEntries: cmp.Or(e.c.maxEntries, maxEntries),
 	})
 	e.builder.Store(builder)
 	defer e.builder.Store(nil)
@@ -416,7 +412,7 @@ func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Pa
 			e.doubt(err) // hints may be false, or two positions have one hash
 		case ctx.Err() != nil:
 		case errors.Is(err, proof.ErrFull):
-			e.c.Log.Warn("a position's proof is larger than a part may be; raise MaxEntries", "error", err)
+			e.c.Log.Warn("a position's proof is larger than a part may be", "error", err)
 		default:
 			e.c.Log.Warn("a claim of the search was not proved", "error", err)
 		}

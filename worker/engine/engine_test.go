@@ -299,7 +299,7 @@ func TestCancelIsPrompt(t *testing.T) {
 // TestFull: a position whose proof is larger than a part may be is not proved, and others are.
 func TestFull(t *testing.T) {
 	p := position(t, "4x5")
-	e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxEntries: 2000, MinFactNodes: 20})
+	e := engineFor(t, Config{Board: p.Board, Cores: 1, maxEntries: 2000, MinFactNodes: 20})
 	r, err := e.Run(t.Context(), Job{State: p.State()}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -336,8 +336,7 @@ func TestCollector(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	board := amazons.Board{Width: 4, Height: 4}
-	for _, c := range []Config{{}, {Board: board, Cores: -1}, {Board: board, Cores: MaxCores + 1},
-		{Board: board, MaxFacts: -1}} {
+	for _, c := range []Config{{}, {Board: board, Cores: -1}, {Board: board, Cores: MaxCores + 1}} {
 		if _, err := New(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}

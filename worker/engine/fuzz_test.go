@@ -70,7 +70,7 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		job.Facts = append(job.Facts, proof.Fact{Key: s.CanonicalKey(board), Verdict: v, Nodes: tape.Number()})
 	}
 	e := engineFor(t, Config{Board: board, TableBytes: 1 << 17, Cores: 1, RulesOnly: how&2 != 0, MinFactNodes: 1,
-		MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxHints: 20})
+		MaxFacts: 10, MaxHints: 20, maxEntries: 5000})
 	r, err := e.Run(t.Context(), job, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ const (
 	// at the worker that made it: 40 for a won position and 40 for a lost one, of which there are
 	// fewer
 	bytesPerEntry   = 80
-	bytesRemembered = 40 * (8 << 20) // by a worker at most: engine.Config.MaxEntries
+	bytesRemembered = 40 * (8 << 20) // by a worker at most: maxEntries of package engine
 	nodeRecord      = 16 + 25 + 4
 	// at most, for each tree position: 10 in each parent's record, of which it has two on average
 	// at most
