@@ -2,6 +2,7 @@ package checker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -91,20 +92,16 @@ func Refutes(err error) bool {
 }
 
 // maxMemory is the limit that holds.
-func (o *Options) maxMemory() int64 {
-	if o.MaxMemory > 0 {
-		return o.MaxMemory
-	}
-	return DefaultMaxMemory
-}
+func (o *Options) maxMemory() int64 { return cmp.Or(max(0, o.MaxMemory), DefaultMaxMemory) }
+
+// workers is the number of goroutines that verify.
+func (o *Options) workers() int { return cmp.Or(max(0, o.Workers), runtime.GOMAXPROCS(0)) }
 
 // check is Check for what open returned. part is the proof that the certificate is a part of; nil:
 // none.
 func check(ctx context.Context, c *certificate, err error, opts Options, part *partCheck) (*Report, error) {
 	begin := time.Now()
-	if opts.Workers <= 0 {
-		opts.Workers = runtime.GOMAXPROCS(0)
-	}
+	opts.Workers = opts.workers()
 
 	// A wrong length is reported as such. Any other disorder of a file whose hash is wrong comes
 	// from damage: say that.
@@ -333,7 +330,7 @@ func (r *run) checkRoots(ctx context.Context, which func(root) bool) error {
 			return fault
 		}
 	}
-	r.counts.add(v.counts)
+	r.counts.add(v.total())
 	return nil
 }
 
@@ -442,7 +439,7 @@ func (r *run) layer(ctx context.Context, reader *blockReader, l layer) error {
 				r.chunks <- c
 			}
 			mu.Lock()
-			r.counts.add(v.counts)
+			r.counts.add(v.total())
 			mu.Unlock()
 		})
 	}

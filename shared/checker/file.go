@@ -440,7 +440,7 @@ func (r *blockReader) decode(last int) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.stored = resize(r.stored, int(b.stored))
+	r.stored = slices.Grow(r.stored[:0], int(b.stored))[:b.stored]
 	if err := r.readAt(r.stored, r.offset+blockHeader); err != nil {
 		return nil, err
 	}
@@ -449,7 +449,7 @@ func (r *blockReader) decode(last int) ([]entry, error) {
 	if err := oneFrame(r.stored); err != nil {
 		return nil, err
 	}
-	r.raw = resize(r.raw, int(b.raw))
+	r.raw = slices.Grow(r.raw[:0], int(b.raw))
 	raw, err := r.zstd.DecodeAll(r.stored, r.raw[:0:b.raw])
 	if err != nil {
 		return nil, fmt.Errorf("%w: its zstd frame cannot be decoded to %d bytes: %w", ErrBlock, b.raw, err)
@@ -464,7 +464,7 @@ func (r *blockReader) decode(last int) ([]entry, error) {
 	firsts := raw[:len(raw)-n*(width+last)]
 	seconds := raw[len(firsts):]
 	moves := seconds[n*width:]
-	r.entries = resize(r.entries, n)
+	r.entries = slices.Grow(r.entries[:0], n)[:n]
 	var a uint64
 	for i := range n {
 		// Words A never fall within a block. A sum that wraps around would begin again at small
@@ -525,12 +525,4 @@ func oneFrame(p []byte) error {
 			return nil
 		}
 	}
-}
-
-// resize returns a slice of length n, the old one where it is large enough. Its contents are arbitrary.
-func resize[T any](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

@@ -144,7 +144,8 @@ func (c *cursor) record(i int64) ([]byte, error) {
 	page := i / pageRecords
 	if c.at != page+1 {
 		c.at = 0
-		c.buf = resize(c.buf, c.width*int(min(pageRecords, c.n-page*pageRecords)))
+		n := c.width * int(min(pageRecords, c.n-page*pageRecords))
+		c.buf = slices.Grow(c.buf[:0], n)[:n]
 		if n, err := c.in.ReadAt(c.buf, c.offset+page*pageRecords*int64(c.width)); n < len(c.buf) {
 			return nil, fmt.Errorf("read list of parts: %w", err)
 		}

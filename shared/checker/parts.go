@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -131,10 +131,7 @@ func checkProof(ctx context.Context, f io.ReaderAt, size int64, folder string, o
 	}
 	r.now = Progress{TotalParts: todo.len(), TotalEntries: positions}
 
-	workers := opts.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
+	workers := opts.workers()
 	// Many parts go best with one core each. Few parts share the cores, since the last one would
 	// otherwise be waited for by all.
 	at := int64(max(1, min(int64(workers), todo.len()))) // parts at a time
@@ -167,7 +164,7 @@ func checkProof(ctx context.Context, f io.ReaderAt, size int64, folder string, o
 // the sample, and of that those that no state says to hold. A sample has at least one part.
 func (r *proofRun) choose() (todo bitmap, positions int64, err error) {
 	todo = make(bitmap, len(r.done))
-	shard := r.shard()
+	shard := cmp.Or(r.opts.Shard, Shard{1, 1})               // all parts are the only shard of one
 	left := (r.parts.n - shard.Number + shard.Of) / shard.Of // parts of the shard
 	want := left
 	if r.opts.Sample > 0 {
@@ -191,14 +188,6 @@ func (r *proofRun) choose() (todo bitmap, positions int64, err error) {
 		left--
 	}
 	return todo, positions, nil
-}
-
-// shard returns the shard to check; all parts are the only shard of one.
-func (r *proofRun) shard() Shard {
-	if r.opts.Shard.Of == 0 {
-		return Shard{1, 1}
-	}
-	return r.opts.Shard
 }
 
 // checkAll checks the parts of todo, so many at a time. After a failure no other part is begun. All

@@ -57,20 +57,6 @@ func (c *Counts) add(d Counts) {
 	c.LeafRule4 += d.LeafRule4
 }
 
-// leaf counts a position that a leaf rule decided; 0 is none.
-func (c *Counts) leaf(rule int) {
-	switch rule {
-	case 1:
-		c.LeafRule1++
-	case 2:
-		c.LeafRule2++
-	case 3:
-		c.LeafRule3++
-	case 4:
-		c.LeafRule4++
-	}
-}
-
 // Report is what a successful check found. All of it but Workers and Seconds depends only on the
 // files and on the Options that choose rules and parts.
 type Report struct {

@@ -17,8 +17,9 @@ type verifier struct {
 	rules     int  // so many leaf rules may be used, in their order
 	rootBlack bool // black is to move in layers with the parity of rootArrows
 	rootLayer int
-	evidence  string // what a part may have of a position: "an entry", or "an entry or citation"
-	counts    Counts
+	evidence  string   // what a part may have of a position: "an entry", or "an entry or citation"
+	counts    Counts   // but those of leaf rules
+	leaves    [5]int64 // positions that a leaf rule decided; 0: that none did
 
 	// For the arrow square c of a reply: the smallest word a that any symmetry gives, and the set
 	// of those symmetries.
@@ -28,6 +29,13 @@ type verifier struct {
 	hints hints     // for rule 4
 	batch [64]reply // replies that wait to be looked up together
 	touch uint64    // keeps the reads of table.touch from being optimised away
+}
+
+// total returns all counts.
+func (v *verifier) total() Counts {
+	c := v.counts
+	c.LeafRule1, c.LeafRule2, c.LeafRule3, c.LeafRule4 = v.leaves[1], v.leaves[2], v.leaves[3], v.leaves[4]
+	return c
 }
 
 // reply is a move and the canonical position after it.
@@ -110,7 +118,7 @@ func (v *verifier) won(p position, t *table) bool {
 // wonByLeaf looks at rules 2 and 3 (rule 1 wins nothing for the side to move). p is canonical.
 func (v *verifier) wonByLeaf(p position) bool {
 	rule := v.winning(p, v.rules)
-	v.counts.leaf(rule)
+	v.leaves[rule]++
 	return rule != 0
 }
 
@@ -119,7 +127,7 @@ func (v *verifier) wonByClosing(p position) bool {
 	if v.rules < 4 || !v.closes(p, &v.hints) {
 		return false
 	}
-	v.counts.leaf(4)
+	v.leaves[4]++
 	return true
 }
 
@@ -147,7 +155,7 @@ func (v *verifier) firstUnproved(p position, replies []reply, t *table) int {
 // only: mostly one.
 func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 	if v.stuck(p) {
-		v.counts.leaf(1)
+		v.leaves[1]++
 		return move{}, true
 	}
 	c := v.canonical(p)
@@ -156,7 +164,7 @@ func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 		return move{}, true
 	}
 	if rule := v.losing(c, v.rules); rule != 0 {
-		v.counts.leaf(rule)
+		v.leaves[rule]++
 		return move{}, true
 	}
 	var others, mine [8]uint64 // images of the words of p: p.b becomes a, and p.a becomes b
