@@ -38,7 +38,7 @@ const (
 	sectionCRCs                  // u32 a block of what comes between the header and this section
 )
 
-// section is a part of the file.
+// section is a part of the file. Its fields stand in the header as they stand here.
 type section struct {
 	kind, n               uint32
 	offset, length, count uint64
@@ -60,21 +60,12 @@ func (h *header) encode() []byte {
 	b := make([]byte, 0, headerBytes)
 	b = append(b, magic...)
 	le := binary.LittleEndian
-	b = le.AppendUint32(b, Version)
-	b = le.AppendUint32(b, headerBytes)
-	b = le.AppendUint32(b, blockBytes)
-	b = le.AppendUint32(b, uint32(len(h.sections)))
+	b, _ = binary.Append(b, le, []uint32{Version, headerBytes, blockBytes, uint32(len(h.sections))})
 	b = le.AppendUint64(b, h.size)
 	b = append(b, h.sum[:]...)
 	b = le.AppendUint32(b, uint32(len(h.config)))
 	b = append(b, h.config...)
-	for _, s := range h.sections {
-		b = le.AppendUint32(b, s.kind)
-		b = le.AppendUint32(b, s.n)
-		b = le.AppendUint64(b, s.offset)
-		b = le.AppendUint64(b, s.length)
-		b = le.AppendUint64(b, s.count)
-	}
+	b, _ = binary.Append(b, le, h.sections)
 	b = append(b, make([]byte, headerBytes-4-len(b))...)
 	return le.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
@@ -184,10 +175,7 @@ func (w *writer) finish() error {
 		crcs = append(crcs, w.block)
 	}
 	start := w.at
-	b := make([]byte, 0, 4*len(crcs)+4)
-	for _, c := range crcs {
-		b = binary.LittleEndian.AppendUint32(b, c)
-	}
+	b, _ := binary.Append(nil, binary.LittleEndian, crcs)
 	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 	if w.err == nil {
 		_, w.err = w.buf.Write(b)

@@ -140,9 +140,7 @@ func (m *Manifest) encode() ([]byte, error) {
 			return nil, fmt.Errorf("%w: part %s is listed twice or has no root", ErrInvalid, p.ID.Name())
 		}
 		records = append(records, p.ID[:]...)
-		for _, x := range []int64{p.Bytes, p.Positions, p.Citations, int64(len(p.Roots))} {
-			records = le.AppendUint64(records, uint64(x))
-		}
+		records, _ = binary.Append(records, le, []int64{p.Bytes, p.Positions, p.Citations, int64(len(p.Roots))})
 		for _, q := range p.Roots {
 			roots = append(roots, proved{q, uint32(i)})
 		}
