@@ -345,9 +345,9 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 	finds := w.search.Witnesses
 	// One searcher for each core extracts the proof. They share the table, and the builder shares
 	// the work.
-	builder := proof.NewBuilder(w.board, finds[0], proof.BuilderOptions{More: proof.Searchers(finds[1:]),
-		Leaves: w.leaves, CiteAbove: arrows, MaxEntries: proof.OneFilePositions,
-		Known: func(k amazons.Key) eval.Verdict { return w.claims[k] }})
+	builder := proof.NewBuilder(w.board, proof.BuilderOptions{Leaves: w.leaves, CiteAbove: arrows,
+		MaxEntries: proof.OneFilePositions,
+		Known:      func(k amazons.Key) eval.Verdict { return w.claims[k] }}, finds...)
 	c := proof.Certificate{Board: w.board, Leaves: w.leaves}
 	began := finds[0].Nodes()
 	for _, q := range roots {

@@ -176,7 +176,7 @@ func certify(ctx context.Context, s *Searcher, st amazons.State, v eval.Verdict)
 		return err
 	}
 	defer w.Close()
-	builder := proof.NewBuilder(s.o.Board, w, proof.BuilderOptions{})
+	builder := proof.NewBuilder(s.o.Board, proof.BuilderOptions{}, w)
 	if err := builder.Prove(ctx, st, v); err != nil {
 		return fmt.Errorf("extract: %w", err)
 	}

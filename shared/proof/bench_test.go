@@ -44,7 +44,7 @@ func solve(b *testing.B) {
 	}
 	b.Logf("%s %v: %+v", name, v, search.Progress())
 	solved.search, solved.root, solved.board = search, proof.RootOf(p, v), p.Board
-	builder := proof.NewBuilder(p.Board, search, proof.BuilderOptions{})
+	builder := proof.NewBuilder(p.Board, proof.BuilderOptions{}, search)
 	if err := builder.Prove(context.Background(), p.State(), v); err != nil {
 		b.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func BenchmarkProve(b *testing.B) {
 	solve(b)
 	n := 0
 	for b.Loop() {
-		builder := proof.NewBuilder(solved.board, solved.search, proof.BuilderOptions{})
+		builder := proof.NewBuilder(solved.board, proof.BuilderOptions{}, solved.search)
 		if err := builder.Prove(context.Background(), solved.root.State, solved.root.Claim); err != nil {
 			b.Fatal(err)
 		}

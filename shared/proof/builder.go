@@ -29,20 +29,12 @@ type Searcher interface {
 	Solve(ctx context.Context, s amazons.State) (eval.Verdict, error)
 }
 
-// Searchers returns searchers of one type as what [BuilderOptions] takes.
-func Searchers[S Searcher](all []S) (searchers []Searcher) {
-	for _, s := range all {
-		searchers = append(searchers, s)
-	}
-	return searchers
-}
-
 // BuilderOptions are the settings of a [Builder]. The zero value is good.
 type BuilderOptions struct {
 	// Leaves are the leaf rules that proofs may use. With fewer they are longer.
 	Leaves eval.Leaves
 	// Known tells of positions (by canonical key) that other parts of the same proof prove. They are
-	// not expanded; Cited says which were met. nil stands for none.
+	// not expanded; Cited says which were met. nil stands for none. Several goroutines may ask at the same time.
 	Known func(amazons.Key) eval.Verdict
 	// CiteAbove is the number of burnt squares that known positions must exceed. A part may cite
 	// positions only that have more arrows than all of its roots.
@@ -50,10 +42,6 @@ type BuilderOptions struct {
 	// MaxEntries is the largest number of positions that the builder remembers, won and lost ones,
 	// about 40 bytes each; Prove fails with ErrFull beyond it. 0 stands for no limit.
 	MaxEntries int
-	// More are further searchers of the same kind, one for each further goroutine that shall work
-	// on a proof. With none, proofs of a deterministic search are deterministic. Several may be
-	// asked at the same time, and so may Known.
-	More []Searcher
 }
 
 // Builder extracts proofs from a search. Its methods are called by one goroutine at a time.
@@ -82,10 +70,12 @@ type Builder struct {
 // busySlots is the number of counters of positions at work, by hash.
 const busySlots = 1 << 12
 
-// NewBuilder returns a builder for positions of one board.
-func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
+// NewBuilder returns a builder for positions of one board, with a searcher for each goroutine that shall work on a
+// proof, at least one. With one, proofs of a deterministic search are deterministic. Several may be asked at the same
+// time.
+func NewBuilder[S Searcher](b amazons.Board, o BuilderOptions, searchers ...S) *Builder {
 	builder := &Builder{board: b, o: o, marks: newMarks(o.MaxEntries), cited: map[Citation]struct{}{}}
-	for _, s := range append([]Searcher{search}, o.More...) {
+	for _, s := range searchers {
 		builder.provers = append(builder.provers, &prover{Builder: builder, search: s})
 	}
 	if len(builder.provers) > 1 {

@@ -19,7 +19,7 @@ import (
 func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, search proof.Searcher,
 	leaves eval.Leaves) proof.Certificate {
 	t.Helper()
-	builder := proof.NewBuilder(b, search, proof.BuilderOptions{Leaves: leaves})
+	builder := proof.NewBuilder(b, proof.BuilderOptions{Leaves: leaves}, search)
 	if err := builder.Prove(context.Background(), s, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestBuilder(t *testing.T) {
 			if kind == 6 {
 				continue // it may find no disproof
 			}
-			err := proof.NewBuilder(b, search, proof.BuilderOptions{Leaves: leaves}).Prove(context.Background(),
+			err := proof.NewBuilder(b, proof.BuilderOptions{Leaves: leaves}, search).Prove(context.Background(),
 				s, v.Other())
 			if !errors.Is(err, proof.ErrNotProved) {
 				t.Fatalf("the opposite of the truth: %v", err)
@@ -171,8 +171,7 @@ func TestBuilderParallel(t *testing.T) {
 				}
 				witnesses = append(witnesses, w)
 			}
-			builder := proof.NewBuilder(p.Board, witnesses[0],
-				proof.BuilderOptions{More: proof.Searchers(witnesses[1:])})
+			builder := proof.NewBuilder(p.Board, proof.BuilderOptions{}, witnesses...)
 			if c.board == "4x4" {
 				if err := builder.Prove(context.Background(), p.State(), v.Other()); !errors.Is(err,
 					proof.ErrNotProved) {
@@ -231,8 +230,8 @@ func TestPartsOfWorkers(t *testing.T) {
 		parts = append(parts, c)
 	}
 	// Two builders work at every fifth position after one and two moves in turn; the root comes last.
-	builders := []*proof.Builder{proof.NewBuilder(b, x, options),
-		proof.NewBuilder(b, forgetful{x, rand.New(rand.NewPCG(1, 1)), 0.3}, options)}
+	builders := []*proof.Builder{proof.NewBuilder(b, options, x),
+		proof.NewBuilder(b, options, forgetful{x, rand.New(rand.NewPCG(1, 1)), 0.3})}
 	for i, m := range p.State().Moves(nil) {
 		if i%5 != 0 {
 			continue
@@ -246,7 +245,7 @@ func TestPartsOfWorkers(t *testing.T) {
 		}
 		add(builders[i/5%2], after, x.wins(after.State()))
 	}
-	add(proof.NewBuilder(b, x, options), p, v)
+	add(proof.NewBuilder(b, options, x), p, v)
 
 	last := parts[len(parts)-1]
 	_, missing, err := proof.Prune(context.Background(), last, nil)
@@ -321,7 +320,7 @@ func TestBuilderErrors(t *testing.T) {
 		{"open", silent{}, []error{proof.ErrUnsolved}},
 		{"error", silent{broken}, []error{proof.ErrUnsolved, broken}},
 	} {
-		builder := proof.NewBuilder(b, c.search, proof.BuilderOptions{})
+		builder := proof.NewBuilder(b, proof.BuilderOptions{}, c.search)
 		for _, claim := range []eval.Verdict{eval.Won, eval.Lost} {
 			err := builder.Prove(ctx, s, claim)
 			for _, want := range c.want {
@@ -332,7 +331,7 @@ func TestBuilderErrors(t *testing.T) {
 			t.Log(err)
 		}
 	}
-	builder := proof.NewBuilder(b, x, proof.BuilderOptions{})
+	builder := proof.NewBuilder(b, proof.BuilderOptions{}, x)
 	if err := builder.Prove(ctx, s, eval.Open); !errors.Is(err, proof.ErrNotProved) {
 		t.Errorf("claim open: %v", err)
 	}
@@ -355,7 +354,7 @@ func TestBuilderErrors(t *testing.T) {
 		t.Errorf("%d entries taken twice", n)
 	}
 
-	full := proof.NewBuilder(b, x, proof.BuilderOptions{MaxEntries: 10})
+	full := proof.NewBuilder(b, proof.BuilderOptions{MaxEntries: 10}, x)
 	if err := full.Prove(ctx, s, v); !errors.Is(err, proof.ErrFull) {
 		t.Errorf("full: %v", err)
 	}

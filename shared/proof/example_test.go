@@ -23,7 +23,7 @@ func Example() {
 	search := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
 	verdict, _ := search.Solve(context.Background(), p.State())
 
-	builder := proof.NewBuilder(p.Board, search, proof.BuilderOptions{})
+	builder := proof.NewBuilder(p.Board, proof.BuilderOptions{}, search)
 	if err := builder.Prove(context.Background(), p.State(), verdict); err != nil {
 		fmt.Println(err)
 		return

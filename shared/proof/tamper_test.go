@@ -45,7 +45,7 @@ func tamper(t *testing.T, board string, faults int) {
 	}
 	defer search.Close()
 	result := search.Search(t.Context(), p.State(), 0)
-	builder := proof.NewBuilder(p.Board, search, proof.BuilderOptions{})
+	builder := proof.NewBuilder(p.Board, proof.BuilderOptions{}, search)
 	if err := builder.Prove(t.Context(), p.State(), result.Verdict); err != nil {
 		t.Fatal(err)
 	}

@@ -286,9 +286,8 @@ func (a *answer) certify(ctx context.Context) error {
 
 // extract proves the claims from what the search left in the table.
 func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
-	builder := proof.NewBuilder(a.position.Board, a.search.Witnesses[0],
-		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly), MaxEntries: maxEntries,
-			More: proof.Searchers(a.search.Witnesses[1:])})
+	builder := proof.NewBuilder(a.position.Board,
+		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly), MaxEntries: maxEntries}, a.search.Witnesses...)
 	a.tell(func() string {
 		return fmt.Sprintf("the winner is known, extracting evidence: %d positions proved", builder.Proved())
 	})

@@ -383,13 +383,12 @@ func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(prove
 // part proves facts with the same number of arrows. A part without facts is none.
 func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Part, err error) {
 	c := proof.Certificate{Board: e.c.Board, Leaves: eval.LeavesOf(e.c.RulesOnly)}
-	builder := proof.NewBuilder(e.c.Board, e.search.Witnesses[0], proof.BuilderOptions{
-		More:       proof.Searchers(e.search.Witnesses[1:]),
+	builder := proof.NewBuilder(e.c.Board, proof.BuilderOptions{
 		Leaves:     c.Leaves,
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
 		CiteAbove:  arrows,
 		MaxEntries: cmp.Or(e.c.maxEntries, maxEntries),
-	})
+	}, e.search.Witnesses...)
 	e.builder.Store(builder)
 	defer e.builder.Store(nil)
 	for _, fact := range facts {
