@@ -59,7 +59,7 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 		undecided &^= own | opp
 	}
 	// All squares that each side can ever use: now steps lead there, too.
-	own, opp = spread(own, empty), spread(opp, empty)
+	own, opp = amazons.Fill(own, empty), amazons.Fill(opp, empty)
 	f.Territory = bits.OnesCount64(ownNearer) - bits.OnesCount64(oppNearer)
 	f.Shared = bits.OnesCount64(shared)
 	f.OwnOnly = bits.OnesCount64(own &^ opp)
@@ -73,17 +73,6 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 		return Lost, f, own, opp
 	}
 	return Open, f, own, opp
-}
-
-// spread returns the squares of empty that steps lead to from x, which is part of empty.
-func spread(x, empty amazons.Set) amazons.Set {
-	for {
-		y := amazons.Grow(x) & empty
-		if y == x {
-			return x
-		}
-		x = y
-	}
 }
 
 // moverWins applies rules 2a and 2b of FORMAT.md for the side to move: its queens,
