@@ -32,13 +32,14 @@ func (s *Set) Add(e Entry) {
 }
 
 // Has reports whether the position of k is in the set.
-func (s *Set) Has(k amazons.Key) bool { return s != nil && s.layers[layerOf(k)].find(k) != nil }
+func (s *Set) Has(k amazons.Key) bool { return s != nil && s.layers[layerOf(k)].index(k) >= 0 }
 
 // Move returns the winning move of the canonical position of k, and whether it is in the set.
 func (s *Set) Move(k amazons.Key) (amazons.Move, bool) {
 	if s != nil {
-		if at := s.layers[layerOf(k)].find(k); at != nil {
-			return at.move, true
+		t := &s.layers[layerOf(k)]
+		if i := t.index(k); i >= 0 {
+			return t.slots[i].move, true
 		}
 	}
 	return amazons.Move{}, false

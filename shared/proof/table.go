@@ -36,14 +36,6 @@ func (t *table) home(k amazons.Key) int {
 	return int(i)
 }
 
-// find returns the slot of k, nil if there is none. It stays valid until the next insert.
-func (t *table) find(k amazons.Key) *slot {
-	if i := t.index(k); i >= 0 {
-		return &t.slots[i]
-	}
-	return nil
-}
-
 // index returns the number of the slot of k, -1 if there is none. The key of an empty board is in
 // no table.
 func (t *table) index(k amazons.Key) int {
