@@ -15,13 +15,7 @@ const (
 
 // String returns "open", "won" or "lost".
 func (v Verdict) String() string {
-	switch v {
-	case Won:
-		return "won"
-	case Lost:
-		return "lost"
-	}
-	return "open"
+	return [...]string{Open: "open", Won: "won", Lost: "lost", 3: "open"}[v&3]
 }
 
 // Winner returns the winner of a position in words, given its side to move: white or black; empty where it is

@@ -111,11 +111,8 @@ func (c *Certificate) expanded() *Certificate {
 }
 
 func plainRoot(w io.Writer, what string, b amazons.Board, r Root) {
-	k, side := r.State.Key(b), "w"
-	if r.ToMove == amazons.Black {
-		side = "b"
-	}
-	fmt.Fprintf(w, "%s %016x %016x %s %s\n", what, k.A, k.B, side, plainClaim(r.Claim))
+	k := r.State.Key(b)
+	fmt.Fprintf(w, "%s %016x %016x %.1s %s\n", what, k.A, k.B, r.ToMove, plainClaim(r.Claim))
 }
 
 func plainClaim(v eval.Verdict) string {

@@ -120,12 +120,7 @@ func (w *writer) children(p amazons.Position, n *Node) error {
 }
 
 // letter returns what the format calls a colour.
-func letter(c amazons.Colour) byte {
-	if c == amazons.White {
-		return 'W'
-	}
-	return 'B'
-}
+func letter(c amazons.Colour) byte { return [...]byte{amazons.White: 'W', amazons.Black: 'B'}[c] }
 
 // escape writes a text so that it can stand between brackets.
 func escape(text string) string { return strings.NewReplacer(`\`, `\\`, `]`, `\]`).Replace(text) }
