@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -138,13 +137,11 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 		return err
 	}
 	defer s.close()
-	var progress atomic.Pointer[func() string]
-	s.running = func(tell func() string) { progress.Store(&tell) }
 	begun := time.Now()
 	hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
 		text := "starting"
-		if tell := progress.Load(); tell != nil {
-			text = (*tell)()
+		if phase := s.phase.Load(); phase != nil {
+			text = (*phase)()
 		}
 		return fmt.Sprintf("%s, %.0f s, table %.0f %% full, memory %s", text, time.Since(begun).Seconds(),
 			100*s.table.Fill(), cli.FormatSize(cli.MemoryUsed()))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -39,7 +40,7 @@ type solver struct {
 	cores     int
 	judge     func() *eval.Judge             // for each thread; nil: the search's own, without a database
 	searchers map[amazons.Board]*dfpn.Prover // over the one table
-	running   func(func() string)            // receives a function that describes the progress; at first nobody does
+	phase     atomic.Pointer[func() string]  // describes the progress; nil: nothing has begun
 }
 
 func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
@@ -47,8 +48,7 @@ func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, 
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]*dfpn.Prover),
-		running: func(func() string) {}}, nil
+	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]*dfpn.Prover)}, nil
 }
 
 // close frees the table, and those that witnesses have of their own.
@@ -78,7 +78,7 @@ func (s *solver) searcher(b amazons.Board) (found *dfpn.Prover, err error) {
 type answer struct {
 	question
 	search *dfpn.Prover
-	tell   func(func() string) // see solver.running
+	phase  *atomic.Pointer[func() string] // of the solver
 	result cli.SolveResult
 	claims []proof.Root // what the answer rests on
 	builds []proof.Root // positions after first moves whose win the certificate shall show, if possible
@@ -92,12 +92,15 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 	if err != nil {
 		return cli.SolveResult{}, err
 	}
-	a := &answer{question: q, search: search, tell: s.running, result: cli.NewSolveResult(q.position)}
+	a := &answer{question: q, search: search, phase: &s.phase, result: cli.NewSolveResult(q.position)}
 	err = a.run(ctx)
 	a.result.Seconds = time.Since(begun).Seconds()
 	a.result.Cores, a.result.TableBytes = s.cores, s.table.Bytes()
 	return a.result, err
 }
+
+// tell sets what describes the progress from now on.
+func (a *answer) tell(phase func() string) { a.phase.Store(&phase) }
 
 func (a *answer) run(ctx context.Context) error {
 	// A claim of the search may be false: two positions may share a hash. The proof shows it, and the
