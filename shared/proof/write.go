@@ -201,17 +201,14 @@ func (c *Certificate) header() []byte {
 			continue
 		}
 		layers++
-		list = le.AppendUint32(list, uint32(arrows))
-		list = le.AppendUint32(list, uint32(blockCount(n)))
+		list, _ = binary.Append(list, le, []uint32{uint32(arrows), uint32(blockCount(n))})
 		list = le.AppendUint64(list, uint64(n))
 		if citing {
-			list = le.AppendUint64(list, uint64(blockCount(cited)))
-			list = le.AppendUint64(list, uint64(cited))
+			list, _ = binary.Append(list, le, []uint64{uint64(blockCount(cited)), uint64(cited)})
 		}
 	}
 	p := []byte{c.Board.Width, c.Board.Height, flags, 0}
-	p = le.AppendUint32(p, uint32(len(c.Roots)))
-	p = le.AppendUint32(p, uint32(layers))
+	p, _ = binary.Append(p, le, []uint32{uint32(len(c.Roots)), uint32(layers)})
 	p = le.AppendUint64(p, uint64(c.Set.Len()))
 	if citing {
 		p = le.AppendUint64(p, uint64(len(c.Cited)))
@@ -222,9 +219,7 @@ func (c *Certificate) header() []byte {
 // appendRoots appends a list of roots.
 func appendRoots(p []byte, b amazons.Board, roots []Root) []byte {
 	for _, r := range roots {
-		k := r.State.Key(b)
-		p = binary.LittleEndian.AppendUint64(p, k.A)
-		p = binary.LittleEndian.AppendUint64(p, k.B)
+		p, _ = binary.Append(p, binary.LittleEndian, r.State.Key(b))
 		p = append(p, byte(r.ToMove), byte(r.Claim), 0, 0, 0, 0, 0, 0)
 	}
 	return p
@@ -283,18 +278,15 @@ func pack(b amazons.Board, n int, key func(int) amazons.Key, last []byte) []byte
 		before = k.A
 	}
 	for i := range n {
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], key(i).B)
-		raw = append(raw, word[:width]...)
+		raw = binary.LittleEndian.AppendUint64(raw, key(i).B)[:len(raw)+width]
 	}
 	raw = append(raw, last...)
 	block := make([]byte, blockHeader, blockHeader+len(raw)/2)
 	enc := encoders.Get().(*zstd.Encoder)
 	block = enc.EncodeAll(raw, block)
 	encoders.Put(enc)
-	binary.LittleEndian.PutUint32(block[0:], uint32(n))
-	binary.LittleEndian.PutUint32(block[4:], uint32(len(raw)))
-	binary.LittleEndian.PutUint32(block[8:], uint32(len(block)-blockHeader))
+	_, _ = binary.Encode(block, binary.LittleEndian,
+		[]uint32{uint32(n), uint32(len(raw)), uint32(len(block) - blockHeader)})
 	return block
 }
 
