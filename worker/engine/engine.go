@@ -57,8 +57,6 @@ const (
 	DefaultTableBytes   = 256 << 20
 	DefaultMinFactNodes = 1000
 	DefaultMaxFacts     = 256
-	// MaxCores is the largest number of threads of one engine.
-	MaxCores = 1024
 	// maxKnown bounds the facts that are remembered, about 60 bytes each. Beyond it, parts repeat evidence
 	// that others have.
 	maxKnown = 1 << 20
@@ -103,8 +101,8 @@ func (c Config) withDefaults() (Config, error) {
 	switch {
 	case !c.Board.Valid():
 		return c, fmt.Errorf("%w: no board", ErrConfig)
-	case c.Cores < 1 || c.Cores > MaxCores:
-		return c, fmt.Errorf("%w: %d cores; 1 to %d are possible", ErrConfig, c.Cores, MaxCores)
+	case c.Cores < 1 || c.Cores > dfpn.MaxThreads:
+		return c, fmt.Errorf("%w: %d cores; 1 to %d are possible", ErrConfig, c.Cores, dfpn.MaxThreads)
 	}
 	return c, nil
 }

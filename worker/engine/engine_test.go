@@ -336,7 +336,7 @@ func TestCollector(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	board := amazons.Board{Width: 4, Height: 4}
-	for _, c := range []Config{{}, {Board: board, Cores: -1}, {Board: board, Cores: MaxCores + 1}} {
+	for _, c := range []Config{{}, {Board: board, Cores: -1}, {Board: board, Cores: dfpn.MaxThreads + 1}} {
 		if _, err := New(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
