@@ -26,12 +26,7 @@ const (
 func (c Colour) Other() Colour { return c ^ 1 }
 
 // String returns "white" or "black".
-func (c Colour) String() string {
-	if c == White {
-		return "white"
-	}
-	return "black"
-}
+func (c Colour) String() string { return [...]string{White: "white", Black: "black"}[c&1] }
 
 // Position is a board with coloured queens, burnt squares and a side to move.
 type Position struct {
