@@ -11,12 +11,12 @@ import (
 )
 
 // knownClaims remembers the claims of the certificates that were named last: facts usually
-// follow their certificate at once. The oldest goes when there is no room.
+// follow their certificate at once. Any one goes when there is no room: its claims are read again
+// where they are needed.
 type knownClaims struct {
 	mu     sync.Mutex
 	limit  int
 	claims map[proof.ID]claimed
-	order  []proof.ID // oldest first
 }
 
 // claimed is what a certificate claims, and of which pool.
@@ -39,17 +39,14 @@ func (k *knownClaims) get(id proof.ID) (claimed, bool) {
 func (k *knownClaims) put(id proof.ID, c claimed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, ok := k.claims[id]; ok { // it was taken back, and came again, perhaps with another outline
-		k.claims[id] = c
-		return
-	}
-	if len(k.order) >= k.limit {
-		delete(k.claims, k.order[0])
-		// The rest moves down within its array, so the array is made once.
-		k.order = append(k.order[:0], k.order[1:]...)
+	// One that is there was taken back, and came again, perhaps with another outline.
+	if _, again := k.claims[id]; !again && len(k.claims) >= k.limit {
+		for other := range k.claims {
+			delete(k.claims, other)
+			break
+		}
 	}
 	k.claims[id] = c
-	k.order = append(k.order, id)
 }
 
 // claims returns what a stored certificate claims, for the pool of a campaign.
