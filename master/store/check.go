@@ -121,8 +121,7 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 		if err := decode(k, v); err != nil {
 			c.found = append(c.found, err)
 			if len(c.found) >= maxFound {
-				return &record.CorruptError{Bucket: bucket, Reason: fmt.Sprintf("more than %d records are damaged",
-					maxFound)}
+				return record.Damaged(bucket, "more than %d records are damaged", maxFound)
 			}
 		}
 		return nil
@@ -170,13 +169,12 @@ func (c *checker) begin() (page.Header, error) {
 			continue
 		}
 		if len(headers) < 2 {
-			c.found = append(c.found, &record.CorruptError{Reason: "one of its two headers is damaged; the next " +
-				"commits replace it"})
+			c.found = append(c.found, record.Damaged("", "one of its two headers is damaged; the next commits "+
+				"replace it"))
 		}
 		return h, nil
 	}
-	return page.Header{}, &record.CorruptError{Reason: "the header of its last commit does not say what a header has " +
-		"to say"}
+	return page.Header{}, record.Damaged("", "the header of its last commit does not say what a header has to say")
 }
 
 // end gives up the moment that was checked. Until then bbolt keeps all pages of that moment.
@@ -416,9 +414,8 @@ func (c *checker) contents() error {
 		}
 	}
 	if n := len(missing); n > 1 && n == len(c.complete) {
-		missing = []error{&record.CorruptError{Bucket: record.BucketCertificates,
-			Reason: fmt.Sprintf("all of its %d parts, %d bytes, are missing in %s", n, c.counted.CertificateBytes,
-				c.s.evidence)}}
+		missing = []error{record.Damaged(record.BucketCertificates, "all of its %d parts, %d bytes, are missing in %s",
+			n, c.counted.CertificateBytes, c.s.evidence)}
 	}
 	c.found = append(c.found, missing...)
 	for _, err := range c.s.evidence.List() {
@@ -444,9 +441,9 @@ func (c *checker) totals() error {
 		}
 	}
 	if c.counted.CertificateBytes != c.counters.CertificateBytes {
-		c.found = append(c.found, &record.CorruptError{Bucket: record.BucketCertificates,
-			Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.CertificateBytes,
-				c.counters.CertificateBytes)})
+		c.found = append(c.found, record.Damaged(record.BucketCertificates,
+			"its certificates have %d bytes where the counters say %d", c.counted.CertificateBytes,
+			c.counters.CertificateBytes))
 	}
 	return nil
 }

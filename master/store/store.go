@@ -308,7 +308,7 @@ func guard(f func() error) (err error) {
 			if _, ours := r.(runtime.Error); ours {
 				r = "it was cut short or damaged while it was open"
 			}
-			err = &record.CorruptError{Reason: fmt.Sprintf("it cannot be read: %v", r)}
+			err = record.Damaged("", "it cannot be read: %v", r)
 		}
 	}()
 	return f()
@@ -484,8 +484,7 @@ func each[R any](tx *bbolt.Tx, bucket string, decode func(bucket string, k, v []
 // counted returns damage where a bucket has another number of records than the counters say.
 func counted(bucket string, found, expected uint64) error {
 	if found != expected {
-		return &record.CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d",
-			found, expected)}
+		return record.Damaged(bucket, "it has %d records where the counters say %d", found, expected)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func Verify(f *os.File, path string, acceptOlder bool) error {
 			record.Format, buildThatFits(values[record.KeyCampaign]))
 	}
 	if len(headers) < 2 && !acceptOlder {
-		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
+		return record.Damaged("", "one of its two headers is damaged, perhaps that of the last commit")
 	}
 	campaigns, err := record.CampaignsIn(maps.All(values))
 	if err != nil {

@@ -115,7 +115,7 @@ func ReadHeaders(r io.ReaderAt, size int64) ([]Header, error) {
 		}
 	}
 	if magic {
-		return nil, &record.CorruptError{Reason: "neither of its two headers is whole"}
+		return nil, record.Damaged("", "neither of its two headers is whole")
 	}
 	return nil, ErrForeign
 }
@@ -137,9 +137,8 @@ type Image struct {
 func New(ctx context.Context, r io.ReaderAt, size int64, h Header) (*Image, error) {
 	// The smallest file has four pages: two headers, the list of free pages, and the root.
 	if h.High < 4 || h.High > uint64(math.MaxInt64/h.PageSize) || int64(h.High)*h.PageSize > size {
-		return nil, &record.CorruptError{Reason: fmt.Sprintf(
-			"the file has %d bytes where its header promises at least %d pages of %d, so its end is missing", size,
-			h.High, h.PageSize)}
+		return nil, record.Damaged("", "the file has %d bytes where its header promises at least %d pages of %d, so "+
+			"its end is missing", size, h.High, h.PageSize)
 	}
 	m := &Image{ctx: ctx, r: r, Header: h, seen: make([]uint64, (h.High+63)/64)}
 	m.seen[0] = 3 // the two headers
@@ -147,7 +146,7 @@ func New(ctx context.Context, r io.ReaderAt, size int64, h Header) (*Image, erro
 }
 
 func (m *Image) damage(page uint64, format string, args ...any) error {
-	return &record.CorruptError{Reason: fmt.Sprintf("page %d: ", page) + fmt.Sprintf(format, args...)}
+	return record.Damaged("", "page %d: %s", page, fmt.Sprintf(format, args...))
 }
 
 // mark claims pages first..first+n-1, once.
@@ -369,7 +368,7 @@ func inOrder(key, lo, hi []byte, strict bool) error {
 // free. It comes after the walk through all buckets.
 func (m *Image) account() error {
 	if m.Freelist == boltNoFreelist {
-		return &record.CorruptError{Reason: "it has no list of free pages"}
+		return record.Damaged("", "it has no list of free pages")
 	}
 	if m.Freelist < 2 || m.Freelist >= m.High {
 		return m.damage(m.Freelist, "outside of the file's pages 2 to %d", m.High-1)
@@ -426,7 +425,7 @@ func (m *Image) Whole(buckets map[string]Bucket, names []string, walked string) 
 	for _, name := range names {
 		b, ok := buckets[name]
 		if !ok {
-			return &record.CorruptError{Bucket: name, Reason: "it is missing"}
+			return record.Damaged(name, "it is missing")
 		}
 		delete(buckets, name)
 		if name == walked {
@@ -443,7 +442,7 @@ func (m *Image) Whole(buckets map[string]Bucket, names []string, walked string) 
 		}
 	}
 	for name := range buckets {
-		return &record.CorruptError{Bucket: name, Reason: "no such bucket belongs to a store"}
+		return record.Damaged(name, "no such bucket belongs to a store")
 	}
 	return m.account()
 }

@@ -146,6 +146,11 @@ func Corrupt(bucket string, key []byte, format string, args ...any) error {
 	return &CorruptError{Bucket: bucket, Key: append([]byte{}, key...), Reason: fmt.Sprintf(format, args...)}
 }
 
+// Damaged returns a CorruptError about a bucket as a whole, or about the file's own structure where bucket is "".
+func Damaged(bucket, format string, args ...any) error {
+	return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf(format, args...)}
+}
+
 // unsealFixed is Unseal for records of a fixed size.
 func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) ([]byte, error) {
 	if len(key) != keyBytes {
