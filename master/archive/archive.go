@@ -127,24 +127,20 @@ func (a *Archive) write(f io.Writer) error {
 	}
 	out := json.NewEncoder(z)
 	err = out.Encode(header{Format, a.Campaign, a.Nodes, len(a.Claims), len(a.Tree)})
-	for _, c := range a.Claims {
-		l := line{Verdict: c.Verdict.String(), Nodes: c.Nodes}
+	put := func(k amazons.Key, l line) {
 		if err == nil {
-			l.Position, err = graph.TextOf(root, c.Key)
+			l.Position, err = graph.TextOf(root, k)
 		}
 		if err == nil {
 			err = out.Encode(l)
 		}
 	}
+	for _, c := range a.Claims {
+		put(c.Key, line{Verdict: c.Verdict.String(), Nodes: c.Nodes})
+	}
 	for _, n := range a.Tree {
-		l := line{Nodes: n.Nodes, Phi: n.Phi, Delta: n.Delta, Budget: n.Budget, Expanded: n.Expanded,
-			Expansion: n.Expansion, Children: []byte(n.Children)}
-		if err == nil {
-			l.Position, err = graph.TextOf(root, n.Key)
-		}
-		if err == nil {
-			err = out.Encode(l)
-		}
+		put(n.Key, line{Nodes: n.Nodes, Phi: n.Phi, Delta: n.Delta, Budget: n.Budget, Expanded: n.Expanded,
+			Expansion: n.Expansion, Children: []byte(n.Children)})
 	}
 	return errors.Join(err, z.Close())
 }

@@ -142,21 +142,22 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 	r.Tree, r.Guiding = len(records), guiding
 	// Facts go in before the tree: a tree position that a fact decides is then decided from the
 	// start.
+	var steps []tree.Persist
 	for list := range slices.Chunk(facts, batch) {
-		if err := ctx.Err(); err != nil {
-			return r, err
-		}
-		if err := s.Commit([]tree.Persist{{Campaign: 1, Facts: list}}, nil); err != nil {
-			return r, err
-		}
+		steps = append(steps, tree.Persist{Campaign: 1, Facts: list})
 	}
 	for list := range slices.Chunk(records, batch) {
+		steps = append(steps, tree.Persist{Campaign: 1, Nodes: list})
+	}
+	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
 			return r, err
 		}
-		if err := s.Commit([]tree.Persist{{Campaign: 1, Nodes: list}}, nil); errors.Is(err, store.ErrInvalid) {
-			return r, fmt.Errorf("read archive %s: %w: %w", file, ErrForeign, err) // no tree has such a record
-		} else if err != nil {
+		err := s.Commit([]tree.Persist{step}, nil)
+		if errors.Is(err, store.ErrInvalid) && len(step.Nodes) > 0 { // no tree has such a record
+			err = fmt.Errorf("read archive %s: %w: %w", file, ErrForeign, err)
+		}
+		if err != nil {
 			return r, err
 		}
 	}
