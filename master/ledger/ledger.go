@@ -79,7 +79,7 @@ func (l *Ledger) Take(bytes int64) error {
 	defer l.mu.Unlock()
 	beyond := l.taken + bytes - l.earned()
 	if more := beyond - l.drawn; more > 0 {
-		if !l.draw(more) {
+		if !l.draw(more, true) {
 			return fmt.Errorf("%w: %d bytes beside %d before, for leases of %d nodes", ErrUnasked, bytes, l.taken,
 				l.nodes)
 		}
@@ -89,18 +89,18 @@ func (l *Ledger) Take(bytes int64) error {
 	return nil
 }
 
-// draw takes from what is free, if there is so much.
-func (l *Ledger) draw(n int64) bool {
-	if l.common != nil {
-		l.common.mu.Lock()
-		defer l.common.mu.Unlock()
-		if l.common.taken+n > freeEvidence {
-			return false
-		}
-		l.common.taken += n
-		return true
+// draw reports whether so much is free, and takes it from what is common if take is set.
+func (l *Ledger) draw(n int64, take bool) bool {
+	if l.common == nil {
+		return l.drawn+n <= freeEvidence
 	}
-	return l.drawn+n <= freeEvidence
+	l.common.mu.Lock()
+	defer l.common.mu.Unlock()
+	free := l.common.taken+n <= freeEvidence
+	if free && take {
+		l.common.taken += n
+	}
+	return free
 }
 
 // Give takes back what was counted for evidence that did not come.
@@ -202,13 +202,7 @@ func (w *underWay) end(id proof.ID) {
 // lacks reports whether Take would refuse.
 func (l *Ledger) lacks(bytes int64) bool {
 	more := l.taken + bytes - l.earned() - l.drawn
-	free := l.drawn
-	if l.common != nil {
-		l.common.mu.Lock()
-		defer l.common.mu.Unlock()
-		free = l.common.taken
-	}
-	return more > 0 && free+more > freeEvidence
+	return more > 0 && !l.draw(more, false)
 }
 
 // earned is how much evidence the leases account for, in bytes.
