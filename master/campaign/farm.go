@@ -230,7 +230,6 @@ func Open(o Options) (_ *Farm, err error) {
 		campaigns = append(campaigns, grown)
 	}
 	f.Services = o.Services
-	f.Services.Parts = s
 	settings := o.Loop
 	settings.StoreFile, settings.Campaigns, settings.Retracted = o.StoreFile, keeper{f}, f.retracted
 	settings.Metrics, settings.Log = f.metrics, o.Log

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"amazonsfarm/master/checks"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -107,6 +108,13 @@ type Store interface {
 	HasCertificate(campaign uint32, id [32]byte) bool
 	// Holds reports whether facts of a campaign may name a certificate: there is a record of it.
 	Holds(campaign uint32, id [32]byte) bool
+	// Bucket returns the bucket of the parts, nil where they lie in a folder.
+	Bucket() evidence.Bucket
+	// RecordPart records a part that a worker has put into the bucket, with its outline.
+	RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error)
+	// KeptOutline returns the outline in the record of a part of a campaign, nil if there is none, and the name of
+	// its checker.
+	KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string)
 	// Certificates returns how many there are, and their bytes in all.
 	Certificates() (count int, bytes int64)
 	// Quarantines returns all quarantines; Quarantine keeps one durably, and Release takes it away.

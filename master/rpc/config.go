@@ -81,8 +81,6 @@ type Config struct {
 	// one is ended, to be tried again. Unit: bytes a second; default 32 KiB; negative: as slowly as
 	// CallIdle allows.
 	UploadRate int64
-	// Parts is where the parts lie, if that may be a bucket. nil: in the loop's store.
-	Parts Parts
 	// Limits bound what the services keep; tests make them small.
 	Limits Limits
 }

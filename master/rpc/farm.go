@@ -107,7 +107,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		MaxFactsPerMessage:  uint32(cfg.Limits.Facts),
 		MinFactNodes:        minFactNodes,
 		MaxHintEntries:      hintEntries,
-		Bucket:              f.bucket() != nil,
+		Bucket:              f.loop.Store().Bucket() != nil,
 	}
 	for i, c := range f.loop.Campaigns() {
 		if i == 0 {

@@ -20,25 +20,6 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// Parts is what the services need of a store whose parts lie in a bucket; a store.Store is one.
-type Parts interface {
-	// Bucket returns the bucket, nil where the parts lie in a folder.
-	Bucket() evidence.Bucket
-	// RecordPart records a part that a worker has put into the bucket, with its outline.
-	RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error)
-	// KeptOutline returns the outline in the record of a part of a campaign, nil if there is none, and the name of
-	// its checker.
-	KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string)
-}
-
-// bucket returns the bucket of the parts, nil where they lie in a folder.
-func (f *farmService) bucket() evidence.Bucket {
-	if f.cfg.Parts == nil {
-		return nil
-	}
-	return f.cfg.Parts.Bucket()
-}
-
 // PlaceCertificate says where a part goes, and keeps its record once it is there. What the master needs of
 // it is its outline, which is as good as its word: those who verify the part compare the two.
 // A worker calls it twice: for an address, and with Placed when the part is in the bucket. The second call is charged
@@ -46,7 +27,7 @@ func (f *farmService) bucket() evidence.Bucket {
 // bucket.
 func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCertificateRequest) (
 	*farmv1.PlaceCertificateResponse, error) {
-	bucket := f.bucket()
+	bucket := f.loop.Store().Bucket()
 	if bucket == nil {
 		return nil, status.Error(codes.FailedPrecondition, "the parts of this master lie in a folder; upload them")
 	}
@@ -98,7 +79,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	if err := s.Ledger.Take(charge); err != nil {
 		return nil, f.unasked(ctx, s, err)
 	}
-	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
+	known, err := f.loop.Store().RecordPart(c.Number, id, int64(size), r.GetOutline())
 	// A part that was there before, or that was not recorded, costs its sender nothing.
 	if err != nil || known {
 		s.Ledger.Give(charge)
@@ -117,7 +98,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 // differs returns an error where a part was recorded with another outline. One of the two is false: this one, if
 // the master itself has checked the part. Otherwise it does so now, and the part may be announced again after that.
 func (f *farmService) differs(ctx context.Context, s *loop.Session, p checks.Part, outline []byte) error {
-	kept, by := f.cfg.Parts.KeptOutline(p.Campaign, p.ID)
+	kept, by := f.loop.Store().KeptOutline(p.Campaign, p.ID)
 	switch {
 	case kept == nil || bytes.Equal(kept, outline): // without an outline its claims are read from its bytes
 		return nil
@@ -148,8 +129,8 @@ func placeError(err error) error {
 // checkMessage asks a worker to check a part.
 func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 	out := &farmv1.Check{Campaign: campaignMessage(a.Campaign, false), Sha256: a.ID[:], Size: uint64(a.Size)}
-	if bucket := f.bucket(); bucket != nil {
-		outline, _ := f.cfg.Parts.KeptOutline(a.Campaign.Number, a.ID)
+	if bucket := f.loop.Store().Bucket(); bucket != nil {
+		outline, _ := f.loop.Store().KeptOutline(a.Campaign.Number, a.ID)
 		sum := sha256.Sum256(outline)
 		out.OutlineSha256 = sum[:]
 		url, err := bucket.GetURL(a.ID)
@@ -165,11 +146,9 @@ func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 
 // storedClaims reads what a stored part claims: from its outline where that is kept.
 func (f *farmService) storedClaims(c *loop.About, id proof.ID) ([]proof.Citation, error) {
-	if f.cfg.Parts != nil {
-		// The record says what it claims, whether or not the bucket answers now.
-		if outline, _ := f.cfg.Parts.KeptOutline(c.Number, id); outline != nil {
-			return c.ReadOutline(outline)
-		}
+	// The record says what it claims, whether or not the bucket answers now.
+	if outline, _ := f.loop.Store().KeptOutline(c.Number, id); outline != nil {
+		return c.ReadOutline(outline)
 	}
 	data, err := f.loop.Store().Certificate(c.Number, id)
 	if err != nil {

@@ -25,8 +25,6 @@ type bucketParts struct {
 	by       string
 }
 
-func (p *bucketParts) Bucket() evidence.Bucket { return p }
-
 func (p *bucketParts) PutURL(proof.ID, int64) (string, map[string]string, error) {
 	return "there", nil, nil
 }
@@ -46,6 +44,24 @@ func (p *bucketParts) KeptOutline(_ uint32, id proof.ID) ([]byte, string) {
 	return p.outlines[id], p.by
 }
 
+func (s *memory) Bucket() evidence.Bucket {
+	if s.bucket == nil {
+		return nil
+	}
+	return s.bucket
+}
+
+func (s *memory) RecordPart(n uint32, id proof.ID, size int64, outline []byte) (known bool, err error) {
+	return s.bucket.RecordPart(n, id, size, outline)
+}
+
+func (s *memory) KeptOutline(n uint32, id proof.ID) ([]byte, string) {
+	if s.bucket == nil {
+		return nil, ""
+	}
+	return s.bucket.KeptOutline(n, id)
+}
+
 // TestForgedOutline has a worker announce a part that is recorded already, with an outline that claims something
 // else. Facts are held against the recorded outline alone.
 func TestForgedOutline(t *testing.T) {
@@ -60,7 +76,7 @@ func TestForgedOutline(t *testing.T) {
 	} {
 		s := newMemory()
 		b := start(t, s, func(c *settings) {
-			c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}, by: test.by}
+			s.bucket = &bucketParts{s: s, outlines: map[proof.ID][]byte{}, by: test.by}
 			c.try = func(context.Context, []byte) error { return nil }
 		})
 		place := func(w *worker, placed bool, outline []byte) error {
@@ -89,9 +105,8 @@ func TestForgedOutline(t *testing.T) {
 // is no offence, since a slow bucket does as much.
 func TestAddressesWithoutEnd(t *testing.T) {
 	s := newMemory()
-	b := start(t, s, func(c *settings) {
-		c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}}
-	})
+	s.bucket = &bucketParts{s: s, outlines: map[proof.ID][]byte{}}
+	b := start(t, s, nil)
 	defer b.kill()
 	w := b.worker("greedy")
 	for i := range byte(3) {
@@ -114,9 +129,8 @@ func TestSlowBucket(t *testing.T) {
 	for _, places := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newMemory()
-			b := start(t, s, func(c *settings) {
-				c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}}
-			})
+			s.bucket = &bucketParts{s: s, outlines: map[proof.ID][]byte{}}
+			b := start(t, s, nil)
 			slow := b.worker("slow")
 			l := slow.lease()
 			if places {

@@ -61,9 +61,10 @@ type memory struct {
 	copy         func(w io.Writer) error
 	quarantines  map[trust.Party]trust.Quarantine
 	standings    map[trust.Party]trust.Standing
-	kept         int   // transactions with standings
-	checks       int   // CheckFirst of the trees
-	broken       error // not nil: no certificate can be read now
+	kept         int          // transactions with standings
+	checks       int          // CheckFirst of the trees
+	broken       error        // not nil: no certificate can be read now
+	bucket       *bucketParts // nil: the parts lie in a folder
 }
 
 func (s *memory) Standings() ([]trust.Standing, error) {

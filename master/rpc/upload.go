@@ -135,7 +135,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
-	if f.bucket() != nil {
+	if f.loop.Store().Bucket() != nil {
 		return status.Error(codes.FailedPrecondition, "the parts of this master lie in a bucket; place them there")
 	}
 	id, size, store := proof.ID(first.GetSha256()), first.GetSize(), f.loop.Store()
@@ -337,7 +337,7 @@ func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
 	if len(r.GetSha256()) != len(proof.ID{}) {
 		return status.Error(codes.InvalidArgument, "a part is named by its SHA-256")
 	}
-	if f.bucket() != nil {
+	if f.loop.Store().Bucket() != nil {
 		return status.Error(codes.FailedPrecondition, "the parts of this master lie in a bucket; read them there")
 	}
 	part, size, err := f.loop.Store().CertificateFor(c.Number, proof.ID(r.GetSha256()))
