@@ -68,11 +68,8 @@ func (c *campaign) winner() string {
 
 // conclusion is what the loop tells people of the answer, with the facts that state it.
 func (c *campaign) conclusion(answer []proof.Fact) loop.Conclusion {
-	return loop.Conclusion{
-		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path,
-		Positions: c.file.Positions, Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, Answer: answer,
-		WinningMoves: c.winningMoves(),
-	}
+	return loop.Conclusion{Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file,
+		Answer: answer, WinningMoves: c.winningMoves()}
 }
 
 // result is the answer as it is stored.

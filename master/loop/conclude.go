@@ -29,10 +29,7 @@ type Conclusion struct {
 	Winner     string // first, second, white or black; empty where no given first move wins
 	Verified   bool   // the checker of this machine accepted the certificate
 	VerifiedBy string // workers, where it was the farm's checkers that accepted all of its parts
-	File       string // of the certificate
-	Positions  uint64 // its entries
-	Bytes      uint64 // its size
-	SHA256     string // of the file
+	File       store.CertificateFile
 	// WinningMoves are those of the root that are known to win, sorted. The tree does not know them where one lease
 	// settled the root.
 	WinningMoves []string
@@ -124,7 +121,7 @@ func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
 			c.why += " and the certificate is verified"
 		}
 		l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", conclusion.Winner, "certificate",
-			conclusion.File)
+			conclusion.File.Path)
 		learned := tree.Proved{Facts: conclusion.Answer} // of no worker
 		for _, f := range conclusion.Answer {
 			learned.Certificates = append(learned.Certificates, f.Certificate)

@@ -76,8 +76,9 @@ func statusMessage(v loop.View, err error) (*farmv1.StatusResponse, error) {
 		out.Campaigns = append(out.Campaigns, summaryMessage(each))
 	}
 	if c := v.Conclusion; c != nil {
-		out.Verified, out.CertificateFile, out.CertificatePositions = c.Verified, c.File, c.Positions
-		out.CertificateFileBytes, out.CertificateSha256, out.VerifiedBy = c.Bytes, c.SHA256, c.VerifiedBy
+		out.Verified, out.CertificateFile, out.CertificatePositions = c.Verified, c.File.Path, c.File.Positions
+		out.CertificateFileBytes, out.CertificateSha256 = uint64(c.File.Bytes), c.File.SHA256
+		out.VerifiedBy = c.VerifiedBy
 	}
 	for _, f := range t.FirstMoves {
 		// The position's verdict is for its side to move; the move's is for the other side.

@@ -689,7 +689,7 @@ func TestSettled(t *testing.T) {
 		c.conclude = func(_ context.Context, e loop.Evidence,
 			_ func(string, string, loop.Phase)) (loop.Conclusion, error) {
 			got = e
-			return loop.Conclusion{Verified: true, SHA256: "x"}, nil
+			return loop.Conclusion{Verified: true, File: store.CertificateFile{SHA256: "x"}}, nil
 		}
 	})
 	w := b.worker("w")
