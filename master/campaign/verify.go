@@ -59,20 +59,13 @@ func (r *StoreReport) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "store          %s: every record is good\n", r.File)
 	if len(r.Campaigns) <= 1 {
-		fmt.Fprintf(&s, "campaign       %s, %s\n", r.Board, r.Root)
-		if len(r.FirstMoves) > 0 {
-			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
-		}
+		s.WriteString(r.Question.Lines(""))
 	}
 	fmt.Fprintf(&s, "%s\nnodes          %d\n", r.Records.Text(), r.Nodes)
 	for i := range r.Campaigns {
 		c := &r.Campaigns[i]
 		if len(r.Campaigns) > 1 {
-			fmt.Fprintf(&s, "campaign       %s: %s, %s\n", c.Name, c.Board, c.Root)
-			if len(c.FirstMoves) > 0 {
-				fmt.Fprintf(&s, "first moves    %s\n", strings.Join(c.FirstMoves, " "))
-			}
-			fmt.Fprintf(&s, "nodes          %d\n", c.Nodes)
+			fmt.Fprintf(&s, "%snodes          %d\n", c.Question.Lines(c.Name+": "), c.Nodes)
 		}
 		c.write(&s)
 		if len(r.Campaigns) > 1 && c.Checked != nil {

@@ -41,6 +41,15 @@ type Question struct {
 	FirstMoves []string `json:"first_moves,omitempty"`
 }
 
+// Lines returns the question in lines for people. They begin with a name where several campaigns are told of.
+func (q Question) Lines(name string) string {
+	s := fmt.Sprintf("campaign       %s%s, %s\n", name, q.Board, q.Root)
+	if len(q.FirstMoves) > 0 {
+		s += fmt.Sprintf("first moves    %s\n", strings.Join(q.FirstMoves, " "))
+	}
+	return s
+}
+
 // About is what a campaign asks, of which proofs, and since when.
 type About struct {
 	Question
@@ -105,10 +114,7 @@ func (i *Info) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "store          %s, format %d\n", i.File, i.Format)
 	if len(i.Campaigns) == 1 {
-		fmt.Fprintf(&s, "campaign       %s, %s\n", i.Board, i.Root)
-		if len(i.FirstMoves) > 0 {
-			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(i.FirstMoves, " "))
-		}
+		s.WriteString(i.Question.Lines(""))
 		if i.RulesOnly {
 			fmt.Fprintf(&s, "rules          only those of the game, without the counting lemma\n")
 		}
