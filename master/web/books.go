@@ -125,14 +125,12 @@ func (s *Server) play(ctx context.Context, at place) (answer any, err error) {
 
 // think searches for one page at a time, so that readers never take more than one core from the farm.
 func (s *Server) think(ctx context.Context, search func()) error {
-	select {
-	case s.thinks <- struct{}{}:
-		defer func() { <-s.thinks }()
-		search()
-		return nil
-	case <-ctx.Done():
+	if s.thinks.Acquire(ctx, 1) != nil {
 		return fmt.Errorf("too many positions are thought about; %w", errBusy)
 	}
+	defer s.thinks.Release(1)
+	search()
+	return nil
 }
 
 // asked looks a position up in the tree and the parts of its campaign.
@@ -217,13 +215,11 @@ func (s *Server) certificate(w http.ResponseWriter, r *http.Request, watch *watc
 		return
 	}
 	defer in.Close()
-	select {
-	case s.downloads <- struct{}{}:
-		defer func() { <-s.downloads }()
-	default:
+	if !s.downloads.TryAcquire(1) {
 		refuse(w, http.StatusServiceUnavailable, "too many certificates are being sent; try again")
 		return
 	}
+	defer s.downloads.Release(1)
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // a test's recorder has none
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))

@@ -13,13 +13,11 @@ const quiet = 15 * time.Second
 // events sends what is known of the campaign as server-sent events, all of it first, then what has
 // changed. A reader that does not read for a while misses what lies between, never the last state.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, watch *watch) {
-	select {
-	case s.live <- struct{}{}:
-		defer func() { <-s.live }()
-	default:
+	if !s.live.TryAcquire(1) {
 		refuse(w, http.StatusServiceUnavailable, "too many pages are open; this one asks now and then")
 		return
 	}
+	defer s.live.Release(1)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")

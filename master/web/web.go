@@ -37,9 +37,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"amazonsfarm/master/access"
-	"golang.org/x/time/rate"
 )
 
 // Config says what a Server shows.
@@ -98,9 +99,9 @@ const (
 type Server struct {
 	cfg       Config
 	watches   *watches
-	live      chan struct{} // a token for each open stream of events
-	thinks    chan struct{} // a token for the one answer that is searched for
-	downloads chan struct{} // a token for each certificate that is sent
+	live      *semaphore.Weighted // one for each open stream of events
+	thinks    *semaphore.Weighted // taken for the one answer that is searched for
+	downloads *semaphore.Weighted // one for each certificate that is sent
 	explores  *rate.Limiter
 	closing   chan struct{} // closed when Serve ends: streams of events end, too
 	lines     *rate.Limiter // of the log: who is refused all the time does not fill the disk
@@ -109,8 +110,8 @@ type Server struct {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{cfg: c, live: make(chan struct{}, maxLive), downloads: make(chan struct{}, maxDownloads),
-		thinks: make(chan struct{}, 1), closing: make(chan struct{}), readTime: readTimeout,
+	s := &Server{cfg: c, live: semaphore.NewWeighted(maxLive), downloads: semaphore.NewWeighted(maxDownloads),
+		thinks: semaphore.NewWeighted(1), closing: make(chan struct{}), readTime: readTimeout,
 		lines:    rate.NewLimiter(1, 10),
 		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), c.ExploresPerSecond)}
 	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}, books: books{bySHA: map[string]*opened{}}}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"amazonsfarm/master/document"
@@ -401,7 +402,7 @@ func event(t *testing.T, r *bufio.Reader) (name, data string) {
 func TestEvents(t *testing.T) {
 	c := newCampaign(t)
 	s := newServer(t, Config{Campaign: only(c), Period: 100 * time.Millisecond})
-	s.live = make(chan struct{}, 1)
+	s.live = semaphore.NewWeighted(1)
 	s.readTime = 300 * time.Millisecond
 	address, end := serve(t, s)
 	transport := &http.Transport{}
