@@ -380,10 +380,7 @@ func (c *campaign) linkPart(id proof.ID, name string) error {
 	if os.Link(file, name) == nil {
 		return nil
 	}
-	return disk.Replace(name, 0o644, func(f *os.File) error {
-		_, err := io.Copy(f, io.NewSectionReader(r, 0, size))
-		return err
-	})
+	return disk.ReplaceFrom(name, 0o644, io.NewSectionReader(r, 0, size))
 }
 
 // checkParts has workers check the parts of a proof that nobody has checked yet. Without a worker this machine checks

@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/rand"
 	"crypto/x509"
@@ -14,11 +15,7 @@ import (
 
 // writeFile gives a file new content, whole and durable or not at all.
 func writeFile(name string, data []byte, mode os.FileMode) error {
-	err := disk.Replace(name, mode, func(f *os.File) error {
-		_, err := f.Write(data)
-		return err
-	})
-	if err != nil {
+	if err := disk.ReplaceFrom(name, mode, bytes.NewReader(data)); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

@@ -356,8 +356,5 @@ func Copy(s Store, id proof.ID, size int64, path string) error {
 	if err := verify(context.Background(), o, id, size, nil); err != nil {
 		return err
 	}
-	return disk.Replace(path, 0o644, func(to *os.File) error {
-		_, err := io.Copy(to, io.NewSectionReader(o, 0, size))
-		return err
-	})
+	return disk.ReplaceFrom(path, 0o644, io.NewSectionReader(o, 0, size))
 }

@@ -70,6 +70,14 @@ func Replace(name string, mode fs.FileMode, fill func(*os.File) error) (err erro
 	return Rename(f.Name(), name)
 }
 
+// ReplaceFrom is Replace with the content that r has.
+func ReplaceFrom(name string, mode fs.FileMode, r io.Reader) error {
+	return Replace(name, mode, func(f *os.File) error {
+		_, err := io.Copy(f, r)
+		return err
+	})
+}
+
 // Rename renames a file within its folder and makes the new name durable.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
