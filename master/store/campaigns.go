@@ -85,10 +85,7 @@ func FreeName(all []Campaign, board string) string {
 // number. An empty name becomes the name of the board, with a number if that is taken. Errors:
 // ErrCampaign (malformed), ErrTaken, ErrTooLarge (more than Options.MaxCampaigns), and as of Commit.
 func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
-	if c.Created.IsZero() {
-		c.Created = time.Now()
-	}
-	c.Created = c.Created.UTC().Truncate(time.Second)
+	c.Created = cmp.Or(c.Created, time.Now()).UTC().Truncate(time.Second)
 	c.Share = cmp.Or(c.Share, DefaultShare)
 	if _, err := c.Check(); err != nil {
 		return Campaign{}, fmt.Errorf("add campaign: %w", err)

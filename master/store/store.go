@@ -107,10 +107,7 @@ func create(path string, c Campaign, o Options) (err error) {
 	if o.ReadOnly {
 		return fmt.Errorf("%w: create it without ReadOnly", ErrReadOnly)
 	}
-	if c.Created.IsZero() {
-		c.Created = time.Now()
-	}
-	c.Created = c.Created.UTC().Truncate(time.Second)
+	c.Created = cmp.Or(c.Created, time.Now()).UTC().Truncate(time.Second)
 	c.Number, c.Pool, c.Evidence = 1, 1, o.Evidence
 	if _, err := c.Check(); err != nil {
 		return err
