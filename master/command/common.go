@@ -324,6 +324,19 @@ func showTime(ctx context.Context, c *cobra.Command, what string) (hide func()) 
 	})
 }
 
+// answering has a command do something, until a signal ends it, and print what that returns: its text, or with --json
+// itself as a document.
+func answering[T fmt.Stringer](c *cobra.Command, do func(context.Context, *cobra.Command, []string) (T, error)) {
+	asJSON := cli.JSONFlag(c)
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+		r, err := do(ctx, c, args)
+		if err != nil {
+			return err
+		}
+		return cli.Answer(c, *asJSON, r, r.String())
+	})
+}
+
 // copyError gives errors of the commands that make files their kind.
 func copyError(err error) error {
 	switch {

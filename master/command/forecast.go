@@ -22,24 +22,20 @@ func forecastCommand() *cobra.Command {
 		Long:  help.Long("forecast"),
 		Args:  cobra.ExactArgs(1),
 	}
-	asJSON := cli.JSONFlag(c)
-	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+	answering(c, func(ctx context.Context, c *cobra.Command, args []string) (r forecast.Report, err error) {
 		q, err := parseQuestion("", args[0], moves, amazons.Position.CheckQueens)
 		if err != nil {
-			return err
+			return r, err
 		}
 		if err := chooseTable(&table, c.ErrOrStderr(), 1); err != nil {
-			return err
+			return r, err
 		}
 		o.TableBytes = table.Bytes
-		hide := showTime(ctx, c, "searching along random lines")
-		r, err := forecast.Run(ctx, q.root, q.firstMoves, o)
-		if hide(); errors.Is(err, forecast.ErrNodes) {
-			return cli.Usagef("%w; give more with --nodes", err)
-		} else if err != nil {
-			return err
+		defer showTime(ctx, c, "searching along random lines")()
+		if r, err = forecast.Run(ctx, q.root, q.firstMoves, o); errors.Is(err, forecast.ErrNodes) {
+			err = cli.Usagef("%w; give more with --nodes", err)
 		}
-		return cli.Answer(c, *asJSON, r, r.String())
+		return r, err
 	})
 	c.Flags().StringArrayVar(&moves, "first-move", nil, "ask about this `MOVE` at the root; may be repeated")
 	c.Flags().Uint64Var(&o.Nodes, "nodes", 2_000_000, "search `NODES` in all")

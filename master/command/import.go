@@ -18,20 +18,16 @@ func importCommand() *cobra.Command {
 		Long:  help.Long("import"),
 		Args:  cobra.ExactArgs(1),
 	}
-	asJSON := cli.JSONFlag(c)
-	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+	answering(c, func(ctx context.Context, c *cobra.Command, args []string) (r archive.Imported, err error) {
 		if storeFile == "" {
-			return cli.Usagef("give the new store with --store FILE")
+			return r, cli.Usagef("give the new store with --store FILE")
 		}
 		if parts != "" && !isFolder(parts) {
-			return cli.Usagef("--parts %s: there is no such folder", parts)
+			return r, cli.Usagef("--parts %s: there is no such folder", parts)
 		}
-		hide := showTime(ctx, c, "importing")
-		r, err := archive.Import(ctx, args[0], storeFile, parts)
-		if hide(); err != nil {
-			return copyError(err)
-		}
-		return cli.Answer(c, *asJSON, r, r.String())
+		defer showTime(ctx, c, "importing")()
+		r, err = archive.Import(ctx, args[0], storeFile, parts)
+		return r, copyError(err)
 	})
 	c.Flags().StringVar(&storeFile, "store", "", "make the store `FILE`")
 	c.Flags().StringVar(&parts, "parts", "", "take the parts in `FOLDER` (default: none)")

@@ -21,25 +21,6 @@ import (
 	"amazonsfarm/shared/disk"
 )
 
-// storeReportJSON is what "store check" and "store backup" say to programs. Fields may be added,
-// never renamed; so with those below.
-type storeReportJSON struct {
-	MessageType string `json:"message_type"` // "store_check" or "store_backup"
-	store.Report
-	Seconds float64 `json:"seconds"`
-}
-
-type storeInfoJSON struct {
-	MessageType string `json:"message_type"` // "store_info"
-	store.Info
-}
-
-type storeCompactionJSON struct {
-	MessageType string `json:"message_type"` // "store_compaction"
-	store.Compaction
-	Seconds float64 `json:"seconds"`
-}
-
 // storeCommand looks after store files. The commands that take long show progress and end at a signal;
 // what they leave is a good store in any case.
 func storeCommand() *cobra.Command {
@@ -94,7 +75,8 @@ func storeCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = cli.Answer(c, *asJSON, storeReportJSON{"store_check", r, seconds}, r.String())
+		r.MessageType, r.Seconds = "store_check", seconds
+		err = cli.Answer(c, *asJSON, r, r.String())
 		if bad := r.Err(); bad != nil {
 			if n := len(r.Findings) + r.More; n > 0 && !*asJSON { // its text is on standard output
 				bad = fmt.Errorf("%s is damaged: %s; see above", args[0], cli.Counted(n, "fault"))
@@ -119,7 +101,7 @@ func storeInfo() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return cli.Answer(c, *asJSON, storeInfoJSON{"store_info", info}, info.String())
+		return cli.Answer(c, *asJSON, info, info.String())
 	}
 	return c
 }
@@ -135,11 +117,10 @@ func storeBackup() *cobra.Command {
 		Long:  help.Long("store-backup"),
 		Args:  cobra.RangeArgs(1, 2),
 	}
-	asJSON := cli.JSONFlag(c)
-	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+	answering(c, func(ctx context.Context, c *cobra.Command, args []string) (r store.Report, err error) {
 		if evidence && len(args) == 1 {
-			return cli.Usagef("--evidence is for a store that no master has open; of a running one, copy the folder " +
-				"NAME.evidence beside its store after the backup")
+			return r, cli.Usagef("--evidence is for a store that no master has open; of a running one, copy the " +
+				"folder NAME.evidence beside its store after the backup")
 		}
 		r, seconds, err := watched(ctx, c, func(progress store.Progress) (store.Report, error) {
 			if len(args) == 2 {
@@ -148,12 +129,10 @@ func storeBackup() *cobra.Command {
 			return master.backup(ctx, args[0], progress)
 		})
 		if len(args) == 2 && errors.Is(err, store.ErrLocked) {
-			return cli.As(cli.ErrLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
+			return r, cli.As(cli.ErrLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
 		}
-		if err != nil {
-			return copyError(err)
-		}
-		return cli.Answer(c, *asJSON, storeReportJSON{"store_backup", r, seconds}, r.String())
+		r.MessageType, r.Seconds = "store_backup", seconds
+		return r, copyError(err)
 	})
 	master.add(c)
 	c.Flags().BoolVar(&evidence, "evidence", false, "copy the parts as well, of a store that no master has open")
@@ -238,6 +217,7 @@ func storeCompact() *cobra.Command {
 		if err != nil {
 			return copyError(err)
 		}
+		done.Seconds = seconds
 		text := fmt.Sprintf("store          %s: %s, before %s\n", done.File, cli.FormatSize(done.After),
 			cli.FormatSize(done.Before))
 		if done.Kept != "" {
@@ -247,7 +227,7 @@ func storeCompact() *cobra.Command {
 			text += fmt.Sprintf("lacks          %s of %s; copy to %s from %s\n", cli.Counted(done.LacksParts, "part"),
 				cli.FormatSize(int64(done.LacksBytes)), store.EvidenceFolder(done.File), store.EvidenceFolder(args[0]))
 		}
-		return cli.Answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
+		return cli.Answer(c, *asJSON, done, text)
 	})
 	c.Flags().BoolVar(&replace, "replace", false, "remove the old store")
 	return c
@@ -263,16 +243,11 @@ func storeExport() *cobra.Command {
 		Long:  help.Long("store-export"),
 		Args:  cobra.ExactArgs(2),
 	}
-	asJSON := cli.JSONFlag(c)
-	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+	answering(c, func(ctx context.Context, _ *cobra.Command, args []string) (r campaign.Exported, err error) {
 		if !strings.HasSuffix(args[1], ".archive") {
-			return cli.Usagef("call the archive NAME.archive, so that the manifest can be NAME.proof")
+			return r, cli.Usagef("call the archive NAME.archive, so that the manifest can be NAME.proof")
 		}
-		r, err := campaign.Export(ctx, args[0], name, args[1], minNodes)
-		if err != nil {
-			return err
-		}
-		return cli.Answer(c, *asJSON, r, r.String())
+		return campaign.Export(ctx, args[0], name, args[1], minNodes)
 	})
 	c.Flags().StringVar(&name, "campaign", "", "export the campaign `NAME` (default: the first)")
 	c.Flags().Uint64Var(&minNodes, "min-nodes", 0, "leave out claims of fewer than `NODES`")

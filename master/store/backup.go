@@ -190,7 +190,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		return Compaction{}, err
 	}
 	defer s.Close()
-	out := Compaction{File: to}
+	out := Compaction{MessageType: "store_compaction", File: to}
 	var info os.FileInfo
 	if to == "" {
 		out.File = path

@@ -67,7 +67,8 @@ func ReadInfo(file string) (Info, error) {
 	}
 	first := all[0]
 	i := Info{
-		File: file, About: first.About, Build: s.Campaign().Build, FileBytes: st.FileBytes, UsedBytes: st.UsedBytes,
+		MessageType: "store_info", File: file, About: first.About, Build: s.Campaign().Build,
+		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes,
 		Records: st.Records, Hints: st.Hints, Commits: st.Commits, Nodes: st.Nodes, Epoch: first.Epoch,
 		Stopped: first.State == "stopped", Answer: first.Answer, Campaigns: all,
 	}

@@ -13,8 +13,10 @@ import (
 )
 
 // Info says what a store holds and how large its parts are. Its figures about one campaign are of the
-// first one; Campaigns has all.
+// first one; Campaigns has all. Programs read it as a Report.
 type Info struct {
+	MessageType string `json:"message_type"` // "store_info"
+
 	File   string `json:"file"`
 	Format uint32 `json:"format"`
 	About

@@ -16,8 +16,10 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// A Report is what CheckFile found.
+// A Report is what CheckFile found, also as programs read it: fields may be added, never renamed.
 type Report struct {
+	MessageType string `json:"message_type"` // "store_check" or "store_backup"
+
 	File      string `json:"file"`
 	Board     string `json:"board,omitempty"`
 	Root      string `json:"root,omitempty"`
@@ -33,6 +35,7 @@ type Report struct {
 	Good       bool     `json:"good"`
 	Findings   []string `json:"findings,omitempty"` // the first ones
 	More       int      `json:"more,omitempty"`     // findings that are not listed
+	Seconds    float64  `json:"seconds"`            // that the check took, or the copy
 }
 
 // maxListed is the largest number of findings in a Report.
@@ -49,7 +52,7 @@ func (r *Report) Found(err error) {
 }
 
 // String returns the report in lines for people: the numbers of records, or each finding.
-func (r *Report) String() string {
+func (r Report) String() string {
 	if r.Good {
 		what, parts := "every byte", ""
 		switch {
@@ -93,13 +96,16 @@ func (r *Report) Err() error {
 	return fmt.Errorf("%w: %s", record.ErrCorrupt, first)
 }
 
-// Compaction says what Compact did.
+// Compaction says what Compact did, also to programs, as a Report does.
 type Compaction struct {
+	MessageType string `json:"message_type"` // "store_compaction"
+
 	File   string `json:"file"`           // the compact file
 	Kept   string `json:"kept,omitempty"` // the store as it was
 	Before int64  `json:"bytes_before"`
 	After  int64  `json:"bytes_after"`
 	// LacksParts and LacksBytes say what the compact file lacks where it has another name.
-	LacksParts uint64 `json:"lacks_parts,omitempty"`
-	LacksBytes uint64 `json:"lacks_bytes,omitempty"`
+	LacksParts uint64  `json:"lacks_parts,omitempty"`
+	LacksBytes uint64  `json:"lacks_bytes,omitempty"`
+	Seconds    float64 `json:"seconds"`
 }
