@@ -20,6 +20,7 @@ package checks
 
 import (
 	"cmp"
+	"container/list"
 	"hash/maphash"
 	"slices"
 	"strings"
@@ -109,7 +110,7 @@ type check struct {
 	own    bool                 // the master checks it
 	tried  map[trust.Party]bool // failed to, or has said that it holds
 	said   bool                 // a party has said that it holds, and may have made it
-	gone   bool                 // it is Done, and still in the order
+	at     *list.Element        // of the order
 }
 
 // turn is a worker's check of a part.
@@ -134,13 +135,12 @@ type Queue struct {
 	makers  map[proof.ID]Maker
 	parties map[trust.Party]*record
 	checks  map[proof.ID]*check
-	order   []*check // oldest first, with some that are gone
-	gone    int      // checks of the order that are gone
-	samples int      // checks that no answer waits for
-	own     int      // checks that the master makes itself
-	owed    []debt   // checks that nobody needs any more, whose workers are at them still
-	alone   bool     // no second party was there when checks were last handed out
-	rests   int      // until this tick the master takes no part by itself
+	order   list.List // of checks, oldest first; there may be a million
+	samples int       // checks that no answer waits for
+	own     int       // checks that the master makes itself
+	owed    []debt    // checks that nobody needs any more, whose workers are at them still
+	alone   bool      // no second party was there when checks were last handed out
+	rests   int       // until this tick the master takes no part by itself
 }
 
 // debt is a check that a worker has not answered.
@@ -227,7 +227,7 @@ func (q *Queue) want(p Part, sample bool) {
 	if c == nil {
 		c = &check{Part: p, sample: sample, tried: map[trust.Party]bool{}}
 		q.checks[p.ID] = c
-		q.order = append(q.order, c)
+		c.at = q.order.PushBack(c)
 		q.sampled(c, 1)
 	} else if c.sample && !sample {
 		q.sampled(c, -1)
@@ -254,23 +254,9 @@ func (q *Queue) Done(id proof.ID) {
 			q.owed = append(q.owed, debt{c.Part, t})
 		}
 		c.by = nil
-		q.leave(c)
+		q.order.Remove(c.at)
 	}
 	delete(q.makers, id)
-}
-
-// leave takes a check out of the order, in which there may be a million: mostly the first ones leave, and the others
-// are taken out together.
-func (q *Queue) leave(c *check) {
-	c.gone = true
-	q.gone++
-	for len(q.order) > 0 && q.order[0].gone {
-		q.order[0] = nil
-		q.order, q.gone = q.order[1:], q.gone-1
-	}
-	if q.gone > len(q.order)/16 {
-		q.order, q.gone = slices.DeleteFunc(q.order, func(o *check) bool { return o.gone }), 0
-	}
 }
 
 // Wanted reports whether a part is to be checked.
@@ -330,8 +316,9 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 		if sample && (q.alone || q.samples == 0) {
 			break
 		}
-		for _, c := range q.order {
-			if c.gone || c.sample != sample || c.own || !q.open(c) {
+		for at := q.order.Front(); at != nil; at = at.Next() {
+			c := at.Value.(*check)
+			if c.sample != sample || c.own || !q.open(c) {
 				continue
 			}
 			if b := q.best(c, free, parties); b != nil {
@@ -489,7 +476,8 @@ func (q *Queue) Tick(gone func(*Worker) bool) {
 		}
 		return false
 	}
-	for _, c := range q.order {
+	for at := q.order.Front(); at != nil; at = at.Next() {
+		c := at.Value.(*check)
 		c.by = slices.DeleteFunc(c.by, func(t turn) bool { return over(debt{c.Part, t}) })
 	}
 	q.owed = slices.DeleteFunc(q.owed, over)

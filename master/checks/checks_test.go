@@ -251,13 +251,13 @@ func TestWantAll(t *testing.T) {
 		f.Delivered(Maker{Party: trust.Party{Name: "liar"}, Part: Part{n, proof.ID{byte(n)}, 1}}, false)
 	}
 	f.WantAll(trust.Party{Name: "liar"})
-	for _, c := range f.order {
+	for _, c := range f.checks {
 		if c.sample || c.Campaign != uint32(c.ID[0]) {
 			t.Errorf("%+v", c.Part)
 		}
 	}
-	if len(f.order) != 100 {
-		t.Errorf("%d of 100 are to be checked", len(f.order))
+	if f.order.Len() != 100 {
+		t.Errorf("%d of 100 are to be checked", f.order.Len())
 	}
 }
 
@@ -287,11 +287,11 @@ func TestChecked(t *testing.T) {
 		for n := range sampleFirst {
 			f.Delivered(maker(proof.ID{byte(n), 1}), true)
 		}
-		if len(f.order) > 0 {
-			t.Fatalf("%d parts are to be checked again", len(f.order))
+		if f.order.Len() > 0 {
+			t.Fatalf("%d parts are to be checked again", f.order.Len())
 		}
 		f.Delivered(maker(proof.ID{2}), false)
-		sampled += len(f.order)
+		sampled += f.order.Len()
 	}
 	if sampled > 16 { // two in the mean, by lot
 		t.Errorf("the next part is a sample in %d of 64 farms", sampled)
