@@ -17,9 +17,6 @@ import (
 // has a third of its lifetime left. Otherwise it makes one, as Issue with Request.Renew does. It is
 // for starts without a person.
 func (a *Authority) Provide(r Request) (Issued, error) {
-	if err := r.Check(); err != nil {
-		return Issued{}, err
-	}
 	list, err := a.List()
 	if err != nil {
 		return Issued{}, err
