@@ -186,7 +186,8 @@ func Decode(ctx context.Context, r io.Reader, size int64) (a Archive, err error)
 	}
 	var h header
 	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Archive == 0 {
-		return a, fmt.Errorf("%w: its first line does not say which campaign it holds, or not as an archive does", ErrForeign)
+		return a, fmt.Errorf("%w: its first line does not say which campaign it holds, or not as an archive does",
+			ErrForeign)
 	}
 	if h.Archive != Format {
 		return a, fmt.Errorf("%w: it is %d, this build reads %d", ErrVersion, h.Archive, Format)

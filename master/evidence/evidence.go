@@ -299,7 +299,9 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 				id, named := proof.ParseID(e.Name())
 				info, gone := e.Info()
 				switch {
-				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist), e.IsDir() && e.Name() == recovered:
+				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
+					continue
+				case e.IsDir() && e.Name() == recovered:
 					continue
 				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
 					strings.Trim(e.Name(), "0123456789abcdef") == "":

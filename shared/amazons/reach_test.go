@@ -20,7 +20,8 @@ func TestQueenReaches(t *testing.T) {
 			s = State{Own: s.Own & board, Opp: s.Opp &^ s.Own & board, Empty: s.Empty &^ (s.Own | s.Opp) & board}
 		}
 		own, opp := QueenReaches(s.Own, s.Opp, s.Empty)
-		if wantOwn, wantOpp := QueenReach(s.Own, s.Empty), QueenReach(s.Opp, s.Empty); own != wantOwn || opp != wantOpp {
+		wantOwn, wantOpp := QueenReach(s.Own, s.Empty), QueenReach(s.Opp, s.Empty)
+		if own != wantOwn || opp != wantOpp {
 			t.Fatalf("%+v: got %016x and %016x, want %016x and %016x", s, own, opp, wantOwn, wantOpp)
 		}
 	}
