@@ -297,15 +297,12 @@ func (l *library) open(path string) (p found, err error) {
 		return p, cmp.Or(errors.Unwrap(err), err) // without the path
 	}
 	defer f.Close()
-	end, err := f.Seek(0, io.SeekEnd)
+	there, err := f.Stat()
 	if err != nil {
 		return p, err
 	}
-	if _, err := proof.ReadInfo(f, end); err != nil {
+	if _, err := proof.ReadInfo(f, there.Size()); err != nil {
 		return p, err // something else may be of any size
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return p, err
 	}
 	// A file that only begins like a part may be of any size, too. So no more of it than a block is in memory.
 	sum := sha256.New()

@@ -137,10 +137,9 @@ func needless(s *store.Store) (text string) {
 		return ""
 	}
 	for _, about := range s.Campaigns() {
-		r, _, err := s.Result(about.Number)
-		beside := ProofFileOf(s.Path(), about)
-		if err == nil && r.Certificate.Path != "" && unchanged(beside, r.Certificate) {
-			text += fmt.Sprintf("; %s needs no part of the store: master verify %s", beside, cli.Quoted(beside))
+		if name, err := keptCertificate(s, about); err == nil && name != "" {
+			text += fmt.Sprintf("; %s needs no part of the store: %s verify %s", name, cli.Program("master"),
+				cli.Quoted(name))
 		}
 	}
 	return text
@@ -204,20 +203,8 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 // names, or parts are missing.
 func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(),
 	err error) {
-	if r, ok, err := c.farm.store.Result(c.about.Number); err != nil {
-		return "", nil, err
-	} else if name := r.Certificate.Path; ok && name != "" {
-		// A store that has moved has its certificate beside it, and another one may lie at the old place.
-		if beside := ProofFileOf(c.farm.store.Path(), c.about); unchanged(beside, r.Certificate) {
-			return beside, nil, nil
-		}
-		if _, err := os.Stat(name); err == nil {
-			if !unchanged(name, r.Certificate) {
-				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s; "+
-					"\"master serve\" or \"master solve\" writes it anew", ErrVerification, name, r.Certificate.SHA256)
-			}
-			return name, nil, nil
-		}
+	if name, err := keptCertificate(c.farm.store, c.about); err != nil || name != "" {
+		return name, nil, err
 	}
 	p, err := c.gather(ctx, roots, slices.Collect(t.WonNodes()))
 	if err != nil {
@@ -243,6 +230,27 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 		return "", nil, lacking(err)
 	}
 	return name, remove, nil
+}
+
+// keptCertificate returns the file of the certificate that a store names for a campaign, "" where it is not there.
+// The error wraps ErrVerification where another file lies in its place.
+func keptCertificate(s *store.Store, about store.Campaign) (name string, err error) {
+	r, ok, err := s.Result(about.Number)
+	if name = r.Certificate.Path; err != nil || !ok || name == "" {
+		return "", err
+	}
+	// A store that has moved has its certificate beside it, and another one may lie at the old place.
+	if beside := ProofFileOf(s.Path(), about); unchanged(beside, r.Certificate) {
+		return beside, nil
+	}
+	if _, err := os.Stat(name); err != nil {
+		return "", nil
+	}
+	if !unchanged(name, r.Certificate) {
+		return name, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s; "+
+			"\"master serve\" or \"master solve\" writes it anew", ErrVerification, name, r.Certificate.SHA256)
+	}
+	return name, nil
 }
 
 // lacking says of an error about evidence that is missing or false that it is one of the answer.

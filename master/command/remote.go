@@ -50,9 +50,10 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 		return nil, nil, err
 	}
 	r.address = address
+	if err := cli.CheckSecurity(r.credentials, r.plaintext); err != nil {
+		return nil, nil, err
+	}
 	switch {
-	case r.credentials != "" && r.plaintext:
-		return nil, nil, cli.Usagef("--credentials (or AMAZONS_CREDENTIALS) and --insecure exclude each other")
 	case r.credentials != "":
 		files, err := identity.OpenClient(r.credentials, identity.Operator)
 		if err != nil {

@@ -119,9 +119,10 @@ func (f *serveFlags) validate() error {
 	if _, err := cli.Address("listen", f.listen, defaultMaster); err != nil {
 		return err
 	}
+	if err := cli.CheckSecurity(f.credentials, f.insecure); err != nil {
+		return err
+	}
 	switch {
-	case f.credentials != "" && f.insecure:
-		return cli.Usagef("--credentials (or AMAZONS_CREDENTIALS) and --insecure exclude each other")
 	case f.credentials == "" && f.https != "":
 		return cli.Usagef("--https %s: it needs --credentials, the folder of the master's credential", f.https)
 	case f.credentials == "" && !f.insecure && !cli.Loopback(f.listen):

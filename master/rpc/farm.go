@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
-	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
@@ -65,12 +63,13 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		return status.Errorf(codes.FailedPrecondition, format, args...)
 	}
 	name, build := r.GetWorker(), r.GetBuild()
-	strange := func(r rune) bool { return !unicode.IsPrint(r) }
 	switch {
-	case len(name) < 1 || len(name) > 128 || strings.ContainsFunc(name, strange):
-		return nil, status.Error(codes.InvalidArgument, "a worker's name has 1 to 128 printable characters")
-	case len(build) > 256 || strings.ContainsFunc(build, strange):
-		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 printable characters")
+	case name == "" || !farmv1.Printable(name, farmv1.MaxNameBytes):
+		return nil, status.Errorf(codes.InvalidArgument, "a worker's name has 1 to %d printable characters",
+			farmv1.MaxNameBytes)
+	case !farmv1.Printable(build, farmv1.MaxBuildBytes):
+		return nil, status.Errorf(codes.InvalidArgument, "a build's name has at most %d printable characters",
+			farmv1.MaxBuildBytes)
 	case r.GetCores() > maxCores || r.GetTableBytes() > maxTableBytes:
 		return nil, status.Errorf(codes.InvalidArgument, "a worker has at most %d cores and a table of %s", maxCores,
 			cli.FormatSize(maxTableBytes))

@@ -51,6 +51,14 @@ func variablesOf(root *cobra.Command) map[string]string {
 	return names
 }
 
+// CheckSecurity returns an error where credentials are given, by the flag or by its variable, and --insecure as well.
+func CheckSecurity(credentials string, insecure bool) error {
+	if credentials != "" && insecure {
+		return Usagef("--credentials (or %s) and --insecure exclude each other", variables["credentials"])
+	}
+	return nil
+}
+
 // checkVariables refuses a variable that looks like ours and is not.
 func checkVariables(environ []string) error {
 	known := slices.Concat(slices.Sorted(maps.Values(variables)), deployment)

@@ -9,10 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"amazonsfarm/worker/engine"
 
@@ -120,9 +117,6 @@ const (
 	evidenceFloor = 5 * time.Millisecond
 )
 
-// unprintable reports whether a master would refuse a name with this character.
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
-
 // withDefaults returns c with the defaults filled in, or an error that wraps ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	if c.Name == "" {
@@ -151,9 +145,9 @@ func (c Config) withDefaults() (Config, error) {
 		c.NewSolver = func(c engine.Config) (Solver, error) { return engine.New(c) }
 	}
 	switch {
-	case len(c.Name) > 128 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, unprintable):
-		return c, fmt.Errorf("%w: the name %.128q: a worker's name has 1 to 128 printable characters", ErrConfig,
-			c.Name)
+	case !farmv1.Printable(c.Name, farmv1.MaxNameBytes):
+		return c, fmt.Errorf("%w: the name %.128q: a worker's name has 1 to %d printable characters", ErrConfig,
+			c.Name, farmv1.MaxNameBytes)
 	case c.Cores < 0:
 		return c, fmt.Errorf("%w: %d cores", ErrConfig, c.Cores)
 	case c.TableBytes < 0:

@@ -72,8 +72,8 @@ func (o *runFlags) check(stderr io.Writer) error {
 	if err := checkTable(&o.search.table, stderr); err != nil {
 		return err
 	}
-	if o.credentials != "" && o.insecure {
-		return cli.Usagef("--credentials (or AMAZONS_CREDENTIALS) and --insecure exclude each other")
+	if err := cli.CheckSecurity(o.credentials, o.insecure); err != nil {
+		return err
 	}
 	if err := o.checkAddress(); err != nil {
 		return err

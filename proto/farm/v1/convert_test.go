@@ -80,3 +80,13 @@ func BenchmarkCarryFacts(b *testing.B) {
 		}
 	}
 }
+
+// TestPrintable: names are text of a bounded size without signs that a terminal obeys.
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "w1": true, "Jürgen": true, "12345678": true,
+		"123456789": false, "a\nb": false, "\x1b[2J": false, "\xff": false} {
+		if got := Printable(text, 8); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}

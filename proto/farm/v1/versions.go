@@ -1,5 +1,11 @@
 package farmv1
 
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // Versions that a worker and its master must share. A worker of another version is refused when it
 // joins.
 const (
@@ -32,6 +38,15 @@ const (
 	// megabytes a second where an answer takes a tenth of one. Without it gRPC measures the line with a ping for each
 	// piece of data, twice the packets in a small farm, and lets the window grow to 16 MiB.
 	WindowBytes = 1 << 20
+	// MaxNameBytes and MaxBuildBytes bound the names of a worker and of its build.
+	MaxNameBytes, MaxBuildBytes = 128, 256
 	// MaxOutlineBytes bounds the outline of a part that is placed in a bucket: some 200,000 citations.
 	MaxOutlineBytes = 1 << 20
 )
+
+// Printable reports whether a text can be sent, has at most so many bytes, and has only characters that a terminal
+// may show.
+func Printable(text string, most int) bool {
+	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	return len(text) <= most && utf8.ValidString(text) && !strings.ContainsFunc(text, hidden)
+}
