@@ -74,13 +74,10 @@ func init() {
 // Numbers returns the proof number phi and the disproof number delta of s, from 1 to 2^24-2, where
 // f are its features by the static evaluation.
 func Numbers(s amazons.State, f *eval.Features) (phi, delta uint32) {
-	v := Of(s, f)
+	var v Vector
+	v.fill(s, f)
 	w := &pairs[Band(s)]
-	var odds, both int64
-	for i, x := range &v {
-		odds += w.odds[i] * int64(x)
-		both += w.both[i] * int64(x)
-	}
+	odds, both := v.dot(&w.odds), v.dot(&w.both)
 	won := int32(both)
 	lost := int32((both - int64(won)) >> 32)
 	odds = min(max(odds>>stepBits, -largestOdds), largestOdds)

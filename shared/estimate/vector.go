@@ -15,34 +15,46 @@ const Size = 14
 type Vector [Size]int32
 
 // Of returns the vector of s, where f are its features by the static evaluation.
-func Of(s amazons.State, f *eval.Features) Vector {
+func Of(s amazons.State, f *eval.Features) (v Vector) {
+	v.fill(s, f)
+	return v
+}
+
+// fill sets v to the vector of s. It sets one element at a time, because to copy a whole vector a processor has to
+// wait until all of its elements are in memory.
+func (v *Vector) fill(s amazons.State, f *eval.Features) {
 	free := amazons.Grow(s.Empty)
 	own, opp := amazons.Grow(s.Own)&s.Empty, amazons.Grow(s.Opp)&s.Empty
-	return Vector{
-		// A constant.
-		1,
-		// Empty squares nearer in queen moves, minus those nearer to the other side.
-		int32(f.Territory),
-		// Empty squares, and those of them that are equally near to both sides.
-		count(s.Empty),
-		int32(f.Shared),
-		// Empty squares that only one side can ever reach.
-		int32(f.OwnOnly),
-		int32(f.OppOnly),
-		// Mobility: squares one queen move away, as 16 times the binary logarithm of their number. The
-		// other side may have none, so there it is one more than their number.
-		logarithms[f.OwnMoves&63],
-		logarithms[(f.OppMoves+1)&63],
-		// Liberties: empty squares that touch a queen.
-		count(own),
-		count(opp),
-		// Neighbourhood: empty squares within two king's moves of a queen.
-		count(amazons.Grow(own) & s.Empty),
-		count(amazons.Grow(opp) & s.Empty),
-		// Free queens: those that touch an empty square.
-		count(s.Own & free),
-		count(s.Opp & free),
-	}
+	// A constant.
+	v[0] = 1
+	// Empty squares nearer in queen moves, minus those nearer to the other side.
+	v[1] = int32(f.Territory)
+	// Empty squares, and those of them that are equally near to both sides.
+	v[2] = count(s.Empty)
+	v[3] = int32(f.Shared)
+	// Empty squares that only one side can ever reach.
+	v[4] = int32(f.OwnOnly)
+	v[5] = int32(f.OppOnly)
+	// Mobility: squares one queen move away, as 16 times the binary logarithm of their number. The
+	// other side may have none, so there it is one more than their number.
+	v[6] = logarithms[f.OwnMoves&63]
+	v[7] = logarithms[(f.OppMoves+1)&63]
+	// Liberties: empty squares that touch a queen.
+	v[8] = count(own)
+	v[9] = count(opp)
+	// Neighbourhood: empty squares within two king's moves of a queen.
+	v[10] = count(amazons.Grow(own) & s.Empty)
+	v[11] = count(amazons.Grow(opp) & s.Empty)
+	// Free queens: those that touch an empty square.
+	v[12] = count(s.Own & free)
+	v[13] = count(s.Opp & free)
+}
+
+// dot returns the sum of all elements, each times its weight. Written out it takes half the time of a loop.
+func (v *Vector) dot(w *[Size]int64) int64 {
+	return w[0]*int64(v[0]) + w[1]*int64(v[1]) + w[2]*int64(v[2]) + w[3]*int64(v[3]) + w[4]*int64(v[4]) +
+		w[5]*int64(v[5]) + w[6]*int64(v[6]) + w[7]*int64(v[7]) + w[8]*int64(v[8]) + w[9]*int64(v[9]) +
+		w[10]*int64(v[10]) + w[11]*int64(v[11]) + w[12]*int64(v[12]) + w[13]*int64(v[13])
 }
 
 func count(x amazons.Set) int32 { return int32(bits.OnesCount64(x)) }
