@@ -121,6 +121,30 @@ func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
 	return t, true
 }
 
+// safeMovesMay reports whether safe moves of the queens free, worth two moves in each area of c, may be worth need
+// moves for P. It is quick, and false only where that is sure. P may use some of these queens elsewhere. Those that it
+// does not use may join areas.
+func safeMovesMay(free, theirs, c amazons.Set, need int, begins bool) bool {
+	var areas [16]amazons.Set // each block of two by two squares has one of at most one area
+	n := 0
+	for todo := amazons.Grow(free) & c; todo != 0; n++ {
+		areas[n&15] = amazons.Fill(todo&-todo, c|theirs)
+		todo &^= areas[n&15]
+	}
+	// An area that has no safe move with all of these queens has none with some of them. But P may have one in two
+	// such areas that a queen joins, and in one of them by its first move.
+	unsafe := 2*n - (need+1)&^1
+	if begins {
+		unsafe++
+	}
+	for i := 0; i < n && 0 <= unsafe && unsafe < n-i; i++ {
+		if !safeMove(free, theirs&areas[i&15], c&areas[i&15]) {
+			unsafe--
+		}
+	}
+	return unsafe >= 0
+}
+
 // safeMove reports whether P has a move in an area after every move of O there. Each of P's queens
 // mine may step to a touching square and shoot back; O moves freely. Rules 2 to 6 are special cases
 // (Müller 2001, section 2.3.2; Song and Müller 2014, section IV.A.5). A move of O takes two squares,

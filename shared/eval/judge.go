@@ -271,7 +271,5 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 	if !j.safeMoves() || n+min(queens, 1)*2*one >= 0 {
 		return false
 	}
-	// Most of the time there is one area only.
-	c := amazons.Fill(theirReach&-theirReach, theirs|theirReach)
-	return c&theirReach == theirReach
+	return !safeMovesMay(free, theirs, theirReach, int(-n)/one, begins)
 }

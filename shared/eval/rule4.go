@@ -53,8 +53,7 @@ func closes(b amazons.Board, s amazons.State, c amazons.Set) bool {
 	need := bits.OnesCount64(c) - bits.OnesCount64(s.Empty&^c)
 	if need > 0 {
 		touching := s.Opp & amazons.Grow(c)
-		if need > 2*bits.OnesCount64(touching) ||
-			need > 2 && c&^amazons.Fill(c&-c, c|s.Own) == 0 { // one area
+		if need > 2*bits.OnesCount64(touching) || need > 2 && !safeMovesMay(touching, s.Own, c, need, false) {
 			return false
 		}
 	}
