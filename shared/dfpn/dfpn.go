@@ -216,8 +216,7 @@ func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
 	}
 	judge := s.judges.Get().(*eval.Judge)
 	defer s.judges.Put(judge)
-	v, _ := judge.Evaluate(st)
-	return v, 0
+	return judge.Verdict(st), 0
 }
 
 // stored returns what the table has of st, and the nodes behind it.

@@ -127,18 +127,19 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	// the table knows nothing.
 	kept := base
 	for i := base; i < len(t.stack); i++ {
-		c := t.stack[i]
-		if data := t.table.get(c.hash); data != 0 {
-			c.phi, c.delta, _ = unpack(data)
-			if c.delta == 0 {
-				return won, c.move
-			}
-			if c.phi == 0 {
-				t.remember(st, c.move, models)
-				continue
-			}
+		c := &t.stack[i]
+		data := t.table.get(c.hash)
+		phi, delta, _ := unpack(data)
+		switch {
+		case data == 0:
+			phi, delta = 0, 0
+		case delta == 0:
+			return won, c.move
+		case phi == 0:
+			t.remember(st, c.move, models)
+			continue
 		}
-		t.stack[kept] = c
+		t.keep(kept, i, numbers{phi, delta})
 		kept++
 	}
 	t.stack = t.stack[:kept]
@@ -146,25 +147,25 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	// The static evaluation of the others.
 	kept = base
 	for i := base; i < len(t.stack); i++ {
-		c := t.stack[i]
-		if c.phi == 0 {
-			n := t.evaluate(st.After(c.move), c.hash)
+		c := &t.stack[i]
+		n := numbers{c.phi, c.delta}
+		if n.phi == 0 {
+			n = t.evaluate(st.After(c.move), c.hash)
 			if n.delta == 0 {
 				return won, c.move
 			}
 			if n.phi == 0 {
 				continue
 			}
-			c.phi, c.delta = n.phi, n.delta
 			if c.move == guess {
-				c.delta = max(1, uint32(uint64(c.delta)*siblingFavour/8))
+				n.delta = max(1, uint32(uint64(n.delta)*siblingFavour/8))
 			}
 			if t.s.o.FirstNumbers != nil {
 				_, f := eval.Evaluate(st.After(c.move))
-				c.phi, c.delta = t.s.o.FirstNumbers(st, c.move, f)
+				n.phi, n.delta = t.s.o.FirstNumbers(st, c.move, f)
 			}
 		}
-		t.stack[kept] = c
+		t.keep(kept, i, n)
 		kept++
 	}
 	t.stack = t.stack[:kept]
@@ -172,6 +173,14 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 		return lost, noMove
 	}
 	return numbers{1, 1}, noMove
+}
+
+// keep moves the child at i down to an index not above it, and gives it numbers there. To copy a child that has just
+// been given numbers would take longer: a processor waits for the copy of what it has just written.
+func (t *thread) keep(at, i int, n numbers) {
+	c := &t.stack[at]
+	*c = t.stack[i]
+	c.phi, c.delta = n.phi, n.delta
 }
 
 // generate pushes a child for every legal move of st, without numbers. Where st is symmetric, moves
@@ -191,7 +200,9 @@ func (t *thread) generate(st amazons.State) {
 				memory.Prefetch(unsafe.Pointer(t.table.slot(t.table.lineOf(hash), 0)),
 					unsafe.Pointer(&t.recent[hash&recentMask]))
 				if !symmetric || !slices.ContainsFunc(t.stack[base:], func(c child) bool { return c.hash == hash }) {
-					t.stack = append(t.stack, child{hash: hash, move: m})
+					t.stack = append(t.stack, child{})
+					c := &t.stack[len(t.stack)-1]
+					c.hash, c.move = hash, m
 				}
 			}
 		}
@@ -209,7 +220,8 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 
 // static returns the numbers of a position by the static evaluation.
 func static(judge *eval.Judge, st amazons.State) numbers {
-	verdict, f := judge.Evaluate(st)
+	var f eval.Features
+	verdict := judge.Evaluate(st, &f)
 	if verdict != eval.Open {
 		return numbersOf(verdict)
 	}

@@ -96,8 +96,7 @@ func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
 	if v, nodes := w.fine.Probe(st); v != eval.Open {
 		return v, nodes
 	}
-	v, _ := w.judge.Evaluate(st)
-	return v, 0
+	return w.judge.Verdict(st), 0
 }
 
 // Limits of the search with the counting lemma alone of a position that the judge decides: bestNodes
@@ -120,7 +119,7 @@ func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	if m, ok := w.judge.Closing(st); ok {
 		return m, true
 	}
-	if v, _ := w.judge.Evaluate(st); v != eval.Won {
+	if w.judge.Verdict(st) != eval.Won {
 		return amazons.Move{}, false
 	}
 	if r := w.fine.Search(context.Background(), st, bestNodes); r.Verdict != eval.Won {
@@ -131,7 +130,7 @@ func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 
 // Solve searches st until it is solved or ctx ends. The error is the cause of the context's end.
 func (w *Witness) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
-	v, _ := w.judge.Evaluate(st)
+	v := w.judge.Verdict(st)
 	if v == eval.Open {
 		return w.Searcher.Solve(ctx, st)
 	}

@@ -28,17 +28,20 @@ type Features struct {
 // then used one move and lost one square more. P wins if its other queens have N-2 plods, where N
 // bounds O's moves.
 func Evaluate(s amazons.State) (Verdict, Features) {
-	v, f, _, _ := evaluate(s)
+	var f Features
+	v, _, _ := f.evaluate(s)
 	return v, f
 }
 
-// evaluate is Evaluate. Where the verdict is Open, it also returns the squares that each side can
-// ever use: own and opp.
-func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
+// evaluate is Evaluate, and sets f. Where the verdict is Open, it also returns the squares that each side can ever
+// use: own and opp. The features are set where they stay, because a processor that copies what it has just written
+// waits for it.
+func (f *Features) evaluate(s amazons.State) (v Verdict, own, opp amazons.Set) {
 	empty := s.Empty
 	own, opp = amazons.QueenReaches(s.Own, s.Opp, empty)
 	if own == 0 {
-		return Lost, f, 0, 0
+		*f = Features{}
+		return Lost, 0, 0
 	}
 
 	f.OwnMoves = bits.OnesCount64(own)
@@ -67,12 +70,12 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 
 	// The counting lemma. Most positions fail the comparison of the counts.
 	if t, n := own&^opp, bits.OnesCount64(opp); bits.OnesCount64(t)+1 >= n && moverWins(s.Own, t, opp, n) {
-		return Won, f, own, opp
+		return Won, own, opp
 	}
 	if t, n := opp&^own, bits.OnesCount64(own); bits.OnesCount64(t)+2 >= n && waiterWins(s.Opp, t, own, n) {
-		return Lost, f, own, opp
+		return Lost, own, opp
 	}
-	return Open, f, own, opp
+	return Open, own, opp
 }
 
 // moverWins applies rules 2a and 2b of FORMAT.md for the side to move: its queens,

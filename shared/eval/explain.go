@@ -316,7 +316,7 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 	}
 	s := p.State()
 	e := Explanation{Position: p}
-	e.Verdict, _ = j.Evaluate(s)
+	e.Verdict = j.Verdict(s)
 	k := j.Clone()
 	t := &trace{p: p, colour: p.ToMove, stops: j.set.Stops}
 	k.trace = t

@@ -121,7 +121,7 @@ func TestOutcomes(t *testing.T) {
 		rows++
 		for k, s := range []amazons.State{p.State(), swap(p.State())} {
 			for i, j := range judges {
-				v, _ := j.Evaluate(s)
+				v := j.Verdict(s)
 				if v == eval.Open {
 					continue
 				}
@@ -147,7 +147,7 @@ func TestExplanationForms(t *testing.T) {
 		b, s := anyPosition(r)
 		p := amazons.PositionOf(b, s, amazons.Colour(i&1))
 		e := j.Explain(p)
-		if v, _ := j.Evaluate(s); v != e.Verdict || (v == eval.Open) != (e.Rule == "") {
+		if v := j.Verdict(s); v != e.Verdict || (v == eval.Open) != (e.Rule == "") {
 			t.Fatalf("%v: Evaluate says %v, explained as %v by %q", p, v, e.Verdict, e.Rule)
 		}
 		data, err := json.Marshal(e)
@@ -330,7 +330,7 @@ func FuzzJudge(f *testing.F) {
 		s := reference.Read(squares, b, 5, 10)
 		for _, s := range []amazons.State{s, swap(s)} {
 			for _, j := range judges {
-				if v, _ := j.Evaluate(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {
+				if v := j.Verdict(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {
 					t.Errorf("%v: the judge says %v, search says otherwise", amazons.PositionOf(b, s, amazons.White), v)
 				}
 			}

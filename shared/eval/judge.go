@@ -91,19 +91,25 @@ func (j *Judge) Clone() *Judge {
 	return &Judge{set: j.set, db: j.db, values: j.values, largest: j.largest}
 }
 
-// Evaluate decides more positions than the function [Evaluate] and returns the same features. A nil
+// Evaluate decides more positions than the function [Evaluate] and sets f to the same features. A nil
 // Judge is that function.
-func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
-	v, f, own, opp := evaluate(s)
+func (j *Judge) Evaluate(s amazons.State, f *Features) Verdict {
+	v, own, opp := f.evaluate(s)
 	if v != Open || j == nil {
-		return v, f
+		return v
 	}
 	if v = j.sum(s, own, opp); v == Open && 12*f.Territory >= closingLead*bits.OnesCount64(s.Empty) {
 		if _, ok := j.Closing(s); ok {
 			v = Won
 		}
 	}
-	return v, f
+	return v
+}
+
+// Verdict is Evaluate for those who need no features.
+func (j *Judge) Verdict(s amazons.State) Verdict {
+	var f Features
+	return j.Evaluate(s, &f)
 }
 
 // closingLead is the lead in territory, in twelfths of the empty squares, from which Evaluate looks

@@ -137,10 +137,10 @@ func TestJudgeAgainstSearch(t *testing.T) {
 				for range chunk {
 					b, s := anyPosition(r)
 					for _, s := range []amazons.State{s, swap(s)} {
-						v, f := full.Evaluate(s)
+						var f, g eval.Features
+						v, w := full.Evaluate(s, &f), bare.Evaluate(s, &g)
 						seen[v].Add(1)
-						w, g := bare.Evaluate(s)
-						o, _ := odd[r.IntN(len(odd))].Evaluate(s)
+						o := odd[r.IntN(len(odd))].Verdict(s)
 						if e, h := eval.Evaluate(s); h != f || h != g {
 							t.Errorf("%v: features %+v and %+v, want %+v", amazons.PositionOf(b, s, amazons.White), f,
 								g, h)
@@ -227,7 +227,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			decided := 0
 			for _, s := range states {
-				if v, _ := c.judge.Evaluate(s); v != eval.Open {
+				if v := c.judge.Verdict(s); v != eval.Open {
 					decided++
 				}
 			}
@@ -237,7 +237,7 @@ func BenchmarkJudge(b *testing.B) {
 				if i++; i == len(states) {
 					i = 0
 				}
-				c.judge.Evaluate(states[i])
+				c.judge.Verdict(states[i])
 			}
 			b.ReportMetric(100*float64(decided)/float64(len(states)), "%decided")
 		})
