@@ -179,7 +179,9 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 // been given numbers would take longer: a processor waits for the copy of what it has just written.
 func (t *thread) keep(at, i int, n numbers) {
 	c := &t.stack[at]
-	*c = t.stack[i]
+	if at != i {
+		*c = t.stack[i]
+	}
 	c.phi, c.delta = n.phi, n.delta
 }
 
