@@ -8,6 +8,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/memory"
 )
 
 const (
@@ -232,6 +233,14 @@ func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
 	return s.o.Table.best(s.o.Board, st)
+}
+
+// Prefetch has the processor load what the table has of st, which Best or Probe is asked about soon.
+func (s *Searcher) Prefetch(st amazons.State) {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
+	home := s.o.Table.home(st.Hash(s.o.Board))
+	memory.Prefetch(home, home)
 }
 
 // best returns the move with which a search won st, if the table has one and it is legal.

@@ -199,8 +199,7 @@ func (t *thread) generate(st amazons.State) {
 			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
 				m := amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}
 				hash := st.After(m).Hash(t.b)
-				memory.Prefetch(unsafe.Pointer(t.table.slot(t.table.lineOf(hash), 0)),
-					unsafe.Pointer(&t.recent[hash&recentMask]))
+				memory.Prefetch(t.table.home(hash), unsafe.Pointer(&t.recent[hash&recentMask]))
 				if !symmetric || !slices.ContainsFunc(t.stack[base:], func(c child) bool { return c.hash == hash }) {
 					t.stack = append(t.stack, child{})
 					c := &t.stack[len(t.stack)-1]

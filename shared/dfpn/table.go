@@ -153,6 +153,9 @@ func (t *Table) lineOf(hash uint64) uint64 {
 	return line
 }
 
+// home returns where the line of a hash begins.
+func (t *Table) home(hash uint64) unsafe.Pointer { return unsafe.Pointer(t.slot(t.lineOf(hash), 0)) }
+
 // pack returns the data word of an entry: phi in bits 0 to 23, delta in 24 to 47, nodes in 48 to 63.
 // The word is never 0. With phi 0 (won) delta can only be Infinity, so its bits hold the winning move
 // of the canonical state: bit 23 set, then three times six bits; all bits set if the move is unknown.

@@ -53,23 +53,28 @@ func plain(s amazons.State, allowed Leaves) Verdict {
 		return Open
 	}
 
-	// Own to move, own is P: c is what the opponent can ever enter while own only plods, and n the
-	// number of moves that the opponent has left at most.
-	c := amazons.Flood(s.Opp, empty)
-	t := empty &^ c
-	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
-	if room+1 >= n && moverWins(s.Own, t, c, n) {
-		return Won // 2a or 2b
-	}
-	if allowed <= SumLeaves && winsSum(s.Own, s.Opp, c, t, true) {
+	switch {
+	case Wins(s, allowed): // own is P
 		return Won
-	}
-
-	// Own to move, the opponent is P.
-	if loses(s, amazons.Flood(s.Own, empty), allowed) {
+	case loses(s, amazons.Flood(s.Own, empty), allowed): // the opponent is P
 		return Lost
 	}
 	return Open
+}
+
+// Wins reports whether own, which is to move, wins by rules 2 and 3, as far as allowed: [Plain] then says Won. It has
+// a queen that can move.
+func Wins(s amazons.State, allowed Leaves) bool {
+	if allowed == MoveLeaves {
+		return false
+	}
+	// c is what the opponent can ever enter while own only plods, and n the number of moves that the opponent has
+	// left at most.
+	c := amazons.Flood(s.Opp, s.Empty)
+	t := s.Empty &^ c
+	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
+	return room+1 >= n && moverWins(s.Own, t, c, n) || // 2a or 2b
+		allowed <= SumLeaves && winsSum(s.Own, s.Opp, c, t, true)
 }
 
 // loses reports whether own, which is to move, loses by 2c or 3a. It reaches the squares c.

@@ -24,6 +24,8 @@ type Searcher interface {
 	// Best returns the legal move with which it won a position if it remembers. This saves the builder
 	// from looking at all the others.
 	Best(s amazons.State) (amazons.Move, bool)
+	// Prefetch says that Best or Probe is asked about a position soon.
+	Prefetch(s amazons.State)
 	// Solve searches until the position is solved, or ctx ends or its budget is spent: then it
 	// returns an error, or Open.
 	Solve(ctx context.Context, s amazons.State) (eval.Verdict, error)

@@ -318,7 +318,7 @@ func TestBuilderErrors(t *testing.T) {
 		want   []error
 	}{
 		{"open", silent{}, []error{proof.ErrUnsolved}},
-		{"error", silent{broken}, []error{proof.ErrUnsolved, broken}},
+		{"error", silent{err: broken}, []error{proof.ErrUnsolved, broken}},
 	} {
 		builder := proof.NewBuilder(b, proof.BuilderOptions{}, c.search)
 		for _, claim := range []eval.Verdict{eval.Won, eval.Lost} {

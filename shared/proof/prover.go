@@ -273,6 +273,7 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) (bool, err
 	}
 	c, _ := s.After(m).Canonical(p.board)
 	key := c.Key(p.board)
+	p.marks.prefetch(key)
 	v, failed := p.decided(key, eval.Plain(p.board, c, max(p.o.Leaves, eval.SumLeaves)))
 	if v == eval.Lost {
 		return p.addWon(k, m)
@@ -384,6 +385,9 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) (bool, error) {
 				if p.o.Leaves == eval.ClosingLeaves && p.closing(f, s.After(c.move), &c) {
 					continue
 				}
+				if v, _ := p.leaf(c.state); v == eval.Lost {
+					return p.refute(s, k, failedLost, c.move.String()+" wins")
+				}
 				won := p.won
 				if shared {
 					won = p.wonInSight
@@ -403,7 +407,7 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) (bool, error) {
 }
 
 // openReplies puts into f.open the positions after moves of s that are not known to be won. It
-// returns the reason if one of them is known not to be won.
+// returns the reason if one of them was found not to be won before, or ends the game.
 func (p *prover) openReplies(f *frame, s amazons.State) (why string) {
 	f.moves = s.Moves(f.moves[:0])
 	f.open = f.open[:0]
@@ -413,11 +417,7 @@ func (p *prover) openReplies(f *frame, s amazons.State) (why string) {
 			return "a move ends the game"
 		}
 		c, symmetry := c.Canonical(p.board)
-		v, sure := p.leaf(c)
-		if v == eval.Lost {
-			return m.String() + " wins"
-		}
-		if v == eval.Open || !sure {
+		if !eval.Wins(c, max(p.o.Leaves, eval.SumLeaves)) {
 			f.open = append(f.open, successor{state: c, key: c.Key(p.board), move: m, symmetry: symmetry})
 			p.marks.prefetch(f.open[len(f.open)-1].key)
 		}
@@ -435,6 +435,7 @@ func (p *prover) openReplies(f *frame, s amazons.State) (why string) {
 			f.open[n] = *c
 		}
 		n++
+		p.search.Prefetch(c.state)
 	}
 	f.open = f.open[:n]
 	return ""

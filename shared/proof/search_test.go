@@ -17,6 +17,7 @@ import (
 
 // exact is a dumb searcher: it searches everything below a position and remembers all of it.
 type exact struct {
+	oblivious
 	board  amazons.Board
 	search *reference.Search
 }
@@ -24,12 +25,13 @@ type exact struct {
 // newExact returns a searcher that plays to the end, or stops at what Plain decides.
 func newExact(b amazons.Board, leaves bool) *exact {
 	if !leaves {
-		return &exact{b, reference.New(b)}
+		return &exact{board: b, search: reference.New(b)}
 	}
-	return &exact{b, reference.NewWithLeaves(b, func(s amazons.State) (won, decided bool) {
+	leaf := func(s amazons.State) (won, decided bool) {
 		v := eval.Plain(b, s, eval.SumLeaves)
 		return v == eval.Won, v != eval.Open
-	})}
+	}
+	return &exact{board: b, search: reference.NewWithLeaves(b, leaf)}
 }
 
 func (x *exact) wins(s amazons.State) eval.Verdict {
@@ -59,8 +61,12 @@ func (x *exact) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error
 	return x.wins(s), nil
 }
 
-// Best remembers no move.
-func (x *exact) Best(amazons.State) (amazons.Move, bool) { return amazons.Move{}, false }
+// oblivious remembers no move.
+type oblivious struct{}
+
+func (oblivious) Best(amazons.State) (amazons.Move, bool) { return amazons.Move{}, false }
+
+func (oblivious) Prefetch(amazons.State) {}
 
 // forgetful loses a part of what it knew, whenever it is asked.
 type forgetful struct {
@@ -112,11 +118,12 @@ func (l poisoned) Solve(ctx context.Context, s amazons.State) (eval.Verdict, err
 }
 
 // silent finds nothing out.
-type silent struct{ err error }
+type silent struct {
+	oblivious
+	err error
+}
 
 func (silent) Probe(amazons.State) (eval.Verdict, uint64) { return eval.Open, 0 }
-
-func (silent) Best(amazons.State) (amazons.Move, bool) { return amazons.Move{}, false }
 
 func (s silent) Solve(context.Context, amazons.State) (eval.Verdict, error) { return eval.Open, s.err }
 
