@@ -6,11 +6,9 @@ import "math/bits"
 // plod, and O stays in c. Here c falls into areas, and P may be sure of a move in some of them too:
 // a queen of P that stands at the edge of c and made no plod inside t can step into c.
 
-// area is a part of c that touches no other, with the queens that can move in it.
-type area struct {
-	mine, theirs, empty uint64 // P's free queens, O's queens, squares of c
-	value               int    // P's moves less O's, at least
-}
+// area is a part of c that touches no other, with the queens that can move in it: P's free queens, O's queens and
+// squares of c.
+type area struct{ mine, theirs, empty uint64 }
 
 // winsSum reports whether the side P with the queens mine wins by rule 3. P is to move if it begins.
 func (b *board) winsSum(mine, theirs, c, t uint64, begins bool) bool {
@@ -55,17 +53,16 @@ func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
 	if plods+2*bits.OnesCount64(free)+first < bits.OnesCount64(c) {
 		return false // not even with a safe move for each queen
 	}
-	var areas [16]area // of the four squares of a block of two by two, no two are in different areas
-	n, total := 0, plods
+	var areas [16]uint64 // of the four squares of a block of two by two, no two are in different areas
+	var safe [16]bool
+	n, total := 0, plods-bits.OnesCount64(c)
 	for rest := c; rest != 0; n++ {
 		squares := b.flood(rest&-rest, c|theirs|free) | rest&-rest
 		rest &^= squares
-		a := &areas[n]
-		*a = area{squares & free, squares & theirs, squares & c, -bits.OnesCount64(squares & c)}
-		if b.safe(a.mine, a.theirs, a.empty) {
-			a.value += 2
+		areas[n] = squares
+		if safe[n] = b.safe(squares&free, squares&theirs, squares&c); safe[n] {
+			total += 2
 		}
-		total += a.value
 	}
 	if !begins {
 		return total >= 0
@@ -76,9 +73,13 @@ func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
 	// P moves first, and one more would be enough. A first move into an area takes a square of it from
 	// O, and then O is to move, so that no lead is needed any more. That area is counted anew, and the
 	// others as they are.
-	for _, a := range areas[:n] {
-		// P's first move takes a square of this area; after it, P may still have a safe move there.
-		after := total - a.value + 1 - bits.OnesCount64(a.empty)
+	for i, squares := range areas[:n] {
+		// P's first move is one more; after it, P may still have a safe move in this area.
+		a := area{squares & free, squares & theirs, squares & c}
+		after := total + 1
+		if safe[i] {
+			after -= 2
+		}
 		if a.mine != 0 && (after >= 0 || after+2 >= 0 && b.keepsSafe(a)) {
 			return true
 		}

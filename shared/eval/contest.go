@@ -49,13 +49,12 @@ func (j *Judge) begin(t *tally) bool {
 	for i := range j.opens {
 		c := &j.open[i]
 		// The move takes a square from the other side, and there may be a safe move after it.
-		u := *t
-		if u.n = t.n - c.counted + (1-int32(bits.OnesCount64(c.empty)))*one; u.second() &&
-			amazons.Grow(c.mine)&c.empty != 0 {
+		n := t.n - c.counted + (1-int32(bits.OnesCount64(c.empty)))*one
+		if t.secondWith(n) && amazons.Grow(c.mine)&c.empty != 0 {
 			j.trace.begins(c.empty)
 			return true
 		}
-		if u.n += 2 * one; j.set.SafeMoves && u.second() && c.keepsSafe() {
+		if j.set.SafeMoves && t.secondWith(n+2*one) && c.keepsSafe() {
 			j.trace.begins(c.empty)
 			return true
 		}

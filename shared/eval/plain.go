@@ -136,25 +136,23 @@ func sumOfAreas(plods int, free, theirs, c amazons.Set, begins bool) bool {
 	if most < 0 && !(begins && most == -1) {
 		return false
 	}
-	var areas [16]contest // each block of two by two squares has one of at most one area
-	n, total := 0, plods
+	var areas [16]amazons.Set // each block of two by two squares has one of at most one area
+	n, total, safe := 0, plods-bits.OnesCount64(c), 0
 	for todo := c; todo != 0; n++ {
-		squares := amazons.Fill(todo&-todo, c|theirs|free)
-		todo &^= squares
-		a := contest{mine: squares & free, theirs: squares & theirs, empty: squares & c}
-		a.counted = int32(-bits.OnesCount64(a.empty))
-		if a.mine != 0 && safeMove(a.mine, a.theirs, a.empty) {
-			a.counted += 2
+		area := amazons.Fill(todo&-todo, c|theirs|free)
+		todo &^= area
+		areas[n&15] = area
+		if safeMove(area&free, area&theirs, area&c) {
+			total += 2
+			safe |= 1 << n
 		}
-		total += int(a.counted)
-		areas[n&15] = a
 	}
 	if !begins || total > 0 {
 		return total >= 0
 	}
-	for i := range areas[:n] {
-		a := &areas[i]
-		after := total - int(a.counted) + 1 - bits.OnesCount64(a.empty)
+	for i, area := range areas[:n] {
+		a := contest{mine: area & free, theirs: area & theirs, empty: area & c}
+		after := total + 1 - safe>>i&1*2 // the first move takes a square, and a safe move is counted anew
 		if a.mine != 0 && (after >= 0 || after+2 >= 0 && a.keepsSafe()) {
 			return true
 		}

@@ -107,8 +107,11 @@ func (t *tally) join(u tally) {
 }
 
 // second reports whether the side wins if the other begins.
-func (t *tally) second() bool {
-	return t.n > 0 || t.n == 0 && t.relaxed == 0 && (!t.odd || t.spare)
+func (t *tally) second() bool { return t.secondWith(t.n) }
+
+// secondWith is second if the numbers add up to n.
+func (t *tally) secondWith(n int32) bool {
+	return n > 0 || n == 0 && t.relaxed == 0 && (!t.odd || t.spare)
 }
 
 // rule says why a side wins.
