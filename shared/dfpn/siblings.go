@@ -129,10 +129,10 @@ func (t *thread) lostLike(st, like amazons.State, limit uint64) bool {
 	t.generate(st)
 	kept := base
 	for i := base; i < len(t.stack); i++ {
-		c := t.stack[i]
+		c := &t.stack[i]
 		switch {
 		case like.Legal(c.move):
-			t.stack[kept] = c
+			t.keep(kept, i, numbers{c.phi, c.delta})
 			kept++
 		case t.look(st.After(c.move), c.hash).phi != 0:
 			return false
@@ -140,7 +140,7 @@ func (t *thread) lostLike(st, like amazons.State, limit uint64) bool {
 	}
 	t.stack = t.stack[:kept]
 	for i := base; i < kept; i++ {
-		c := t.stack[i]
+		c := &t.stack[i]
 		if !t.wonLike(st.After(c.move), like.After(c.move), c.hash, limit) {
 			return false
 		}
