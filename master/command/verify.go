@@ -97,6 +97,8 @@ func verifyCommand() *cobra.Command {
 			switch options.Sample = share.Sample; {
 			case share.parts > 0 && !again:
 				return cli.Usagef("--sample %d: give a share such as 1%%; a number goes with --remake", share.parts)
+			case share.Sample == 0 && !again && c.Flags().Changed("seed"):
+				return cli.Usagef("--seed chooses a sample; give --sample as well")
 			case share.Sample > 0 && again:
 				return cli.Usagef("--sample %v: give a number of parts with --remake, such as 20", &share)
 			case keep != "" && !again:

@@ -32,7 +32,8 @@ import (
 
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Code: cli.ExitUsage, Errs: []error{proof.ErrOneFile}}, // before ErrNotCertificate, which it wraps
+	// Both wrap ErrNotCertificate, so they come before it.
+	{Code: cli.ExitUsage, Errs: []error{proof.ErrInParts, proof.ErrOneFile}},
 	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction, remake.ErrRefuted,
 		loop.ErrOwn, proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt,
 		proof.ErrMissing}},

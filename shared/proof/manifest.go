@@ -227,6 +227,10 @@ func readManifest(name string) (m Manifest, err error) {
 	if err != nil {
 		return m, err
 	}
+	if n < size {
+		return m, fmt.Errorf("%w: by its header it has %d bytes, there are %d", ErrTruncated, manifestFixed+size,
+			manifestFixed+n)
+	}
 	if [sha256.Size]byte(sum.Sum(nil)) != [sha256.Size]byte(h[16:]) {
 		return m, ErrChecksum
 	}

@@ -18,6 +18,9 @@ var (
 	ErrChecksum       = errors.New("certificate does not match its checksum")
 	ErrCorrupt        = errors.New("certificate is damaged")
 
+	// ErrInParts is what [Read] says of a manifest.
+	ErrInParts = fmt.Errorf(`%w: it is the manifest of a proof in parts; "master proof pack" makes one file of it`,
+		ErrNotCertificate)
 	// ErrOneFile is what [ReadManifest] says of a certificate that may be whole.
 	ErrOneFile = fmt.Errorf("%w in parts, but one in one file; here a manifest is wanted", ErrNotCertificate)
 )

@@ -36,12 +36,10 @@ type LayerInfo struct {
 	Entries, Citations             int64
 }
 
-var errManifest = errors.New(`it is the manifest of a proof in parts; "master proof pack" makes one file of it`)
-
 // ReadWhole reads the named certificate, or the proof in parts of a manifest, as [Pack] does.
 func ReadWhole(ctx context.Context, name string, limit int64) (Certificate, error) {
 	c, err := ReadFile(name)
-	if errors.Is(err, errManifest) {
+	if errors.Is(err, ErrInParts) {
 		return Pack(ctx, name, limit)
 	}
 	return c, err
@@ -216,7 +214,7 @@ func (d *decoder) header() error {
 		return err
 	}
 	if string(m) == manifestMagic {
-		return fmt.Errorf("%w: %w", ErrNotCertificate, errManifest)
+		return ErrInParts
 	}
 	if !bytes.Equal(m, []byte(magic[:len(m)])) || len(m) == 0 {
 		return fmt.Errorf("%w: it does not begin as one", ErrNotCertificate)
