@@ -120,9 +120,8 @@ func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
 	return t, true
 }
 
-// safeMovesMay reports whether safe moves of the queens free, worth two moves in each area of c, may be worth need
-// moves for P. It is quick, and false only where that is sure. P may use some of these queens elsewhere. Those that it
-// does not use may join areas.
+// safeMovesMay reports whether P may gain need moves by safe moves of the queens free, two moves in each area of c.
+// False is sure, true is not. P may use some of these queens elsewhere, and the others may join areas.
 func safeMovesMay(free, theirs, c amazons.Set, need int, begins bool) bool {
 	var areas [16]amazons.Set // each block of two by two squares has one of at most one area
 	n := 0

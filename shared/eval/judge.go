@@ -106,7 +106,7 @@ func (j *Judge) Evaluate(s amazons.State, f *Features) Verdict {
 	return v
 }
 
-// Verdict is Evaluate for those who need no features.
+// Verdict returns what Evaluate returns, and no features.
 func (j *Judge) Verdict(s amazons.State) Verdict {
 	var f Features
 	return j.Evaluate(s, &f)

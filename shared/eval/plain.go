@@ -62,8 +62,8 @@ func plain(s amazons.State, allowed Leaves) Verdict {
 	return Open
 }
 
-// Wins reports whether own, which is to move, wins by rules 2 and 3, as far as allowed: [Plain] then says Won. It has
-// a queen that can move.
+// Wins reports whether own, which is to move, wins by rules 2 and 3, as far as allowed: [Plain] then says Won. A queen
+// of own can move.
 func Wins(s amazons.State, allowed Leaves) bool {
 	if allowed == MoveLeaves {
 		return false
