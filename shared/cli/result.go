@@ -28,6 +28,11 @@ type SolveResult struct {
 	WinningMoves []string    `json:"winning_moves"`
 	FirstMoves   []FirstMove `json:"first_moves,omitempty"` // the moves given with --first-move, when there were any
 
+	// what is left to prove that the side to move wins; only of a plain search that stopped early
+	ProofNumber uint32 `json:"proof_number,omitempty"`
+	// what is left to prove that it loses
+	DisproofNumber uint32 `json:"disproof_number,omitempty"`
+
 	Nodes         uint64  `json:"nodes"`                 // positions expanded by the search
 	Evaluations   uint64  `json:"evaluations,omitempty"` // positions evaluated by the search
 	Seconds       float64 `json:"seconds"`               // wall time from the start of this run to the answer
@@ -143,6 +148,9 @@ func (r SolveResult) String() string {
 	}
 	for _, m := range r.FirstMoves {
 		fmt.Fprintf(&s, "first move     %s %s\n", m.Move, m.Verdict)
+	}
+	if r.ProofNumber > 0 {
+		fmt.Fprintf(&s, "work left      proof number %d, disproof number %d\n", r.ProofNumber, r.DisproofNumber)
 	}
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
 	fmt.Fprintf(&s, "seconds        %.3f (search %.3f, check %.3f)\n", r.Seconds, r.SearchSeconds, r.VerifySeconds)

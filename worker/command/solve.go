@@ -75,7 +75,7 @@ func solveCommand() *cobra.Command {
 			if lines {
 				return interrupted(solveLines(ctx, c, flags, q))
 			}
-			return interrupted(solveOne(ctx, c, flags, q, asJSON))
+			return solveOne(ctx, c, flags, q, asJSON)
 		}),
 	}
 	flags.add(c, allCores(), 256<<20)
@@ -149,8 +149,9 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	r, err := s.solve(ctx, q)
 	hide()
 	// These errors come with a result that people want to see: how far the search came, or an answer
-	// that failed its check. Other errors, an interruption among them, come alone.
-	if err == nil || errors.Is(err, errBudget) || errors.Is(err, cli.ErrVerification) {
+	// that failed its check. Other errors come alone.
+	known := []error{nil, errBudget, cli.ErrInterrupted, cli.ErrVerification}
+	if slices.ContainsFunc(known, func(target error) bool { return errors.Is(err, target) }) {
 		if werr := show(c, asJSON, r); werr != nil {
 			return errors.Join(werr, err)
 		}

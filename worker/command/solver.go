@@ -80,6 +80,7 @@ type answer struct {
 	search *dfpn.Prover
 	phase  *atomic.Pointer[func() string] // of the solver
 	result cli.SolveResult
+	left   dfpn.Result  // of the last search: its numbers say what is left to prove
 	claims []proof.Root // what the answer rests on
 	builds []proof.Root // positions after first moves whose win the certificate shall show, if possible
 }
@@ -93,7 +94,12 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 		return cli.SolveResult{}, err
 	}
 	a := &answer{question: q, search: search, phase: &s.phase, result: cli.NewSolveResult(q.position)}
-	err = a.run(ctx)
+	if err = interrupted(a.run(ctx)); errors.Is(err, cli.ErrInterrupted) {
+		a.result.Stopped = err.Error()
+		if a.result.Winner != "" {
+			a.result.Stopped += " before the certificate was checked"
+		}
+	}
 	a.result.Seconds = time.Since(begun).Seconds()
 	a.result.Cores, a.result.TableBytes = s.cores, s.table.Bytes()
 	return a.result, err
@@ -157,6 +163,7 @@ func (a *answer) look(ctx context.Context, st amazons.State, nodes uint64) (eval
 			}
 		}
 		r := a.search.Search(ctx, st, limit)
+		a.left = r
 		a.result.Nodes += r.Nodes
 		a.result.Evaluations += r.Evaluations
 		switch {
@@ -181,11 +188,13 @@ func (a *answer) find(ctx context.Context) error {
 		return a.findAmong(ctx)
 	}
 	v, err := a.look(ctx, a.position.State(), 0)
-	if err == nil {
-		a.result.Winner = cli.WinnerName(a.position, v)
-		a.claims = []proof.Root{proof.RootOf(a.position, v)}
+	if err != nil {
+		a.result.ProofNumber, a.result.DisproofNumber = a.left.Phi, a.left.Delta
+		return err
 	}
-	return err
+	a.result.Winner = cli.WinnerName(a.position, v)
+	a.claims = []proof.Root{proof.RootOf(a.position, v)}
+	return nil
 }
 
 // findAmong searches the positions after the given first moves in turns, each time with twice the
