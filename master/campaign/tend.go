@@ -163,8 +163,12 @@ func own(file string) error {
 // those that no fact names, and those that the store does not know. Unknown parts that came later than a minute after
 // the store was last written stay: this may be an older copy of the store, and the newer one needs them. With lost, it
 // first takes back the facts whose parts are gone. Errors: those of opening a store, store.ErrCorrupt where all parts
-// are another store's, cli.ErrUsage for a folder that is a link; with lost those of Open.
+// are another store's, cli.ErrUsage for a folder that is a link and for a store that was replaced; with lost those
+// of Open.
 func Collect(file string, lost bool) (c Collection, err error) {
+	if store.Replaced(file) {
+		return c, cli.Usagef("%s was replaced by a compaction: the parts belong to the newer store; collect that one", file)
+	}
 	// A copy of a store is made for reading, with a link to the parts of the original. It does not know newer parts.
 	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return c, cli.Usagef("%s is a link, so the parts in it belong to another store; collect that one",

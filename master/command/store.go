@@ -146,6 +146,9 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 		return store.Report{}, err
 	}
 	defer conn.Close()
+	if err := store.Apart(to); err != nil {
+		return store.Report{}, err
+	}
 	d, err := disk.New(to)
 	if err != nil {
 		return store.Report{}, err

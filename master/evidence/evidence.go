@@ -96,9 +96,18 @@ type Store interface {
 	// List yields the parts that are there, and an ErrForeign for each thing that is no part. An
 	// error of another kind is the last one.
 	List() iter.Seq2[Part, error]
+	// Claim writes the name of the proof store that owns the place into it, once, and returns what is written
+	// there. Errors: those of the store.
+	Claim(owner string) (name string, err error)
 	// String says where the parts lie.
 	String() string
 }
+
+// ClaimName is the name, among the parts, of what Claim writes. List does not yield it.
+const ClaimName = ".store"
+
+// maxClaim bounds what is read of a claim, in bytes: more than the longest path.
+const maxClaim = 8 << 10
 
 // Verify reads a whole part. Errors: ErrMissing, ErrDamaged, ctx's, those of the store. The progress,
 // where not nil, is told of the bytes of each read.
@@ -281,6 +290,27 @@ func (f *Folder) Remove(id proof.ID) error {
 		return err
 	}
 	return nil
+}
+
+// Claim implements Store.
+func (f *Folder) Claim(owner string) (name string, err error) {
+	path := filepath.Join(f.root, ClaimName)
+	if file, err := disk.New(path); err == nil {
+		defer file.Discard()
+		_, err = file.WriteString(owner)
+		if err = errors.Join(err, file.Publish()); err == nil || !errors.Is(err, disk.ErrExists) {
+			return owner, err
+		}
+	} else if !errors.Is(err, disk.ErrExists) {
+		return "", err
+	}
+	file, err := disk.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxClaim))
+	return string(data), err
 }
 
 // recovered is a folder that the root of a disk has: what a check of the file system found.

@@ -251,6 +251,33 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 	return info.Size, true, nil
 }
 
+// Claim implements Store. Two that claim at the same moment may both succeed where the server cannot refuse to
+// overwrite an object.
+func (s *S3) Claim(owner string) (name string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	o := minio.PutObjectOptions{DisableMultipart: true}
+	o.SetMatchETagExcept("*")
+	what, key := "claim", s.prefix+ClaimName
+	_, err = s.client.PutObject(ctx, s.bucket, key, strings.NewReader(owner), int64(len(owner)), o)
+	if r := minio.ToErrorResponse(err); err == nil || r.StatusCode != http.StatusPreconditionFailed {
+		if err != nil {
+			err = s.failed(what, err)
+		}
+		return owner, err
+	}
+	in, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return "", s.failed(what, err)
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxClaim))
+	if err != nil {
+		err = s.failed(what, err)
+	}
+	return string(data), err
+}
+
 // Remove implements Store.
 func (s *S3) Remove(id proof.ID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
@@ -274,6 +301,9 @@ func (s *S3) List() iter.Seq2[Part, error] {
 			if err != nil {
 				yield(p, s.failed("list", err))
 				return
+			}
+			if o.Key == s.prefix+ClaimName {
+				continue
 			}
 			var named bool
 			if p.ID, named = proof.ParseID(strings.TrimPrefix(o.Key, s.prefix)); !named || s.key(p.ID) != o.Key {

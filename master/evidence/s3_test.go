@@ -189,3 +189,19 @@ func TestBucketRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClaim wants the first claim of a place to stay, in a folder and in a bucket, and not to count as a part.
+func TestClaim(t *testing.T) {
+	_, b := bucket(t)
+	f := OpenFolder(t.TempDir())
+	for _, s := range []Store{f, b} {
+		for _, owner := range []string{"/farm/a.db", "/farm/b.db", "/farm/a.db"} {
+			if got, err := s.Claim(owner); got != "/farm/a.db" || err != nil {
+				t.Errorf("%s: %s claims: %q, %v", s, owner, got, err)
+			}
+		}
+		for p, err := range s.List() {
+			t.Errorf("%s lists %v, %v", s, p, err)
+		}
+	}
+}

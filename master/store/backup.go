@@ -1,12 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -59,6 +61,9 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 	if parts && s.campaigns[0].Evidence != "" {
 		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid,
 			s.evidence)
+	}
+	if err := Apart(to); err != nil {
+		return Report{}, err
 	}
 	d, err := disk.New(to)
 	if err != nil {
@@ -170,6 +175,9 @@ func (m *meter) Write(p []byte) (int, error) {
 // OldSuffix ends the name of a store that Compact has replaced.
 const OldSuffix = ".old"
 
+// Replaced reports whether a path is that of a store which Compact has replaced. Its parts belong to the newer one.
+func Replaced(path string) bool { return strings.HasSuffix(path, OldSuffix) }
+
 // Compact copies the file of a store that no process has open, without its free pages, and checks the
 // copy; parts stay where they are. It
 // gives the copy the name to, which must be free. If to is empty the copy takes the place of the
@@ -197,7 +205,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		if info, err = s.file.Stat(); err != nil {
 			return Compaction{}, err
 		}
-	} else if err := disk.Free(to); err != nil {
+	} else if err := cmp.Or(disk.Free(to), Apart(to)); err != nil {
 		return Compaction{}, err
 	}
 	if to == "" && !replace {

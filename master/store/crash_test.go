@@ -330,7 +330,7 @@ func TestKillCreate(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Close()
-		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 2 { // the store and the folder of its parts
 			t.Errorf("%s: leftovers stay: %v", step, entries)
 		}
 	}

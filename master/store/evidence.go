@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -24,53 +21,6 @@ import (
 // The bytes of a certificate are a part in the folder of evidence; the file of the store has a record
 // of it. The part is durable before the record, so a record without a part is damage, and a part
 // without a record is what a crash has left, or belongs to a newer copy of the store: Collect removes it.
-
-// EvidenceFolder returns the folder with the parts of the store in a file: NAME.evidence beside NAME.db.
-// A store that a compaction has kept has the parts of the one that replaced it.
-func EvidenceFolder(file string) string {
-	if path, err := filepath.EvalSymlinks(file); err == nil {
-		file = path
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(file, OldSuffix), ".db") + ".evidence"
-}
-
-// openEvidence opens the place where the parts lie.
-func (s *Store) openEvidence() (err error) {
-	place, asked := s.campaigns[0].Evidence, s.options.Evidence
-	if asked != "" && asked != place {
-		return fmt.Errorf("%w: the parts of %s lie in %s, not in %s; leave out evidence-store, or begin another store",
-			ErrInvalid, s.path, cmp.Or(place, EvidenceFolder(s.path)), asked)
-	}
-	s.evidence, err = evidence.Open(cmp.Or(place, EvidenceFolder(s.path)))
-	if err != nil {
-		return err
-	}
-	s.cache = evidence.NewCache(s.evidence)
-	if s.options.ReadOnly {
-		return nil
-	}
-	switch e := s.evidence.(type) {
-	case *evidence.S3:
-		return e.Ready()
-	case *evidence.Folder:
-		// The folder beside the store comes with the first part. It may be a link to that of another store.
-		if _, missing := os.Stat(e.String()); place != "" || missing == nil {
-			if s.held, err = e.Hold(); errors.Is(err, disk.ErrLocked) {
-				err = fmt.Errorf("%w: another process has its parts in %s; stop it, or use another place", ErrLocked, e)
-			}
-		}
-	}
-	return err
-}
-
-// Place says where the parts lie.
-func (s *Store) Place() string { return s.evidence.String() }
-
-// Bucket returns where the parts lie if that is a bucket, otherwise nil.
-func (s *Store) Bucket() evidence.Bucket {
-	b, _ := s.evidence.(evidence.Bucket)
-	return b
-}
 
 // RecordPart records a part that a worker has put into the bucket, with its outline. Nobody has looked
 // at its bytes. Errors: those of PutCertificate, evidence.ErrMissing, evidence.ErrAway.
@@ -279,7 +229,7 @@ func (s *Store) dropPart(id proof.ID) bool {
 func (s *Store) Collect(since, before time.Time) (parts int, bytes int64, err error) {
 	known := map[proof.ID]bool{}
 	err = s.eachCertificate(func(id proof.ID, c record.Certificate) { known[id] = !c.Dropped })
-	if err != nil || strings.HasSuffix(s.path, OldSuffix) {
+	if err != nil || Replaced(s.path) {
 		return 0, 0, nil
 	}
 	for p, err := range s.evidence.List() {
@@ -505,28 +455,6 @@ func (s *Store) MissingParts() (missing []proof.ID, digests int, err error) {
 		}
 	})
 	return missing, digests, err
-}
-
-// OwnsParts returns an error that wraps ErrCorrupt where the parts at the place of the store's are all of another one.
-func (s *Store) OwnsParts() error {
-	known, others := map[proof.ID]bool{}, 0
-	if err := s.eachCertificate(func(id proof.ID, _ record.Certificate) { known[id] = true }); err != nil {
-		return err
-	}
-	for p, err := range s.evidence.List() {
-		if err == nil && known[p.ID] {
-			return nil
-		} else if err == nil {
-			others++
-		} else if !errors.Is(err, evidence.ErrForeign) {
-			return err
-		}
-	}
-	if len(known) == 0 || others == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w: none of the %d parts of %s lies in %s, and %d parts of another store do: put its own there",
-		ErrCorrupt, len(known), s.path, s.Place(), others)
 }
 
 // CertificatesOf returns the ids of Parts.

@@ -102,8 +102,12 @@ func (s *Store) Retract(ids []proof.ID) (facts map[uint32][]amazons.Key, err err
 }
 
 // RemoveParts removes those certificates that no fact names, and returns them. It reads all facts, once for all of the
-// certificates, and nothing is committed meanwhile. Errors: as of Commit; nothing is then removed.
+// certificates, and nothing is committed meanwhile. A store that was replaced keeps all: the newer one may need them.
+// Errors: as of Commit; nothing is then removed.
 func (s *Store) RemoveParts(ids []proof.ID) (removed []proof.ID, err error) {
+	if Replaced(s.path) {
+		return nil, nil
+	}
 	gone, _, err := s.removeParts(ids, false)
 	return slices.Collect(maps.Keys(gone)), during("remove certificates", err)
 }

@@ -74,32 +74,6 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	return Open(path, o)
 }
 
-// Unused returns an error that wraps disk.ErrExists where parts lie in the folder that a store of this name would have.
-func Unused(path string) error { return unused(EvidenceFolder(path), false) }
-
-// unused returns an error where something lies at a place for parts, or a given one cannot keep any.
-func unused(place string, given bool) error {
-	e, err := evidence.Open(place)
-	if err != nil {
-		return err
-	}
-	if f, ok := e.(*evidence.Folder); ok && given {
-		lock, err := f.Hold() // before there is a store that names the place
-		if err != nil {
-			return err
-		}
-		defer lock.Close()
-	}
-	for _, err := range e.List() {
-		if err == nil || errors.Is(err, evidence.ErrForeign) {
-			err = fmt.Errorf("%w: parts of another store lie in %s; give that place another name, or choose another "+
-				"path for the new store", disk.ErrExists, place)
-		}
-		return err
-	}
-	return nil
-}
-
 // create writes the whole file under a temporary name, syncs it once, and then gives it its name.
 // So whoever finds a file at path finds a complete store. bbolt's own syncs are off meanwhile:
 // nobody relies on the file before it has its name.
@@ -108,11 +82,11 @@ func create(path string, c Campaign, o Options) (err error) {
 		return fmt.Errorf("%w: create it without ReadOnly", ErrReadOnly)
 	}
 	c.Created = cmp.Or(c.Created, time.Now()).UTC().Truncate(time.Second)
-	c.Number, c.Pool, c.Evidence = 1, 1, o.Evidence
-	if _, err := c.Check(); err != nil {
+	c.Number, c.Pool = 1, 1
+	if c.Evidence, err = absolute(o.Evidence); err != nil {
 		return err
 	}
-	if err := unused(cmp.Or(o.Evidence, EvidenceFolder(path)), o.Evidence != ""); err != nil {
+	if _, err := c.Check(); err != nil {
 		return err
 	}
 	file, err := disk.New(path)
@@ -121,6 +95,9 @@ func create(path string, c Campaign, o Options) (err error) {
 	}
 	defer file.Discard()
 	if err := o.room(filepath.Dir(path), 0); err != nil {
+		return err
+	}
+	if err := claimPlace(path, c.Evidence); err != nil {
 		return err
 	}
 	disk.AfterStep("temporary file")

@@ -679,7 +679,7 @@ func TestHeldParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(EvidenceFolder(one), EvidenceFolder(two)); err != nil {
+	if err := errors.Join(os.Remove(EvidenceFolder(two)), os.Symlink(EvidenceFolder(one), EvidenceFolder(two))); err != nil {
 		t.Fatal(err)
 	}
 	defer mustOpen(t, one, quick).Close()

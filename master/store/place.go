@@ -1,0 +1,192 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/store/record"
+	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
+)
+
+// A place of parts belongs to one store. Another store there would not know the parts, and would remove them as
+// strays. Two names of stores may have one folder (x and x.db), and a place may be given in the settings.
+
+// EvidenceFolder returns the folder with the parts of the store in a file: NAME.evidence beside NAME.db.
+// A store that a compaction has kept has the parts of the one that replaced it.
+func EvidenceFolder(file string) string {
+	if path, err := filepath.EvalSymlinks(file); err == nil {
+		file = path
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(file, OldSuffix), ".db") + ".evidence"
+}
+
+// Unused returns an error that wraps disk.ErrExists where the folder that a store of this name would have is that of
+// another store, or has parts.
+func Unused(path string) error {
+	if err := Apart(path); err != nil {
+		return err
+	}
+	e, err := evidence.Open(EvidenceFolder(path))
+	if err == nil {
+		err = empty(e)
+	}
+	return err
+}
+
+// Apart returns an error that wraps disk.ErrExists where a store with another name would have its parts in the folder
+// of a store with this one.
+func Apart(path string) error {
+	base := strings.TrimSuffix(EvidenceFolder(path), ".evidence")
+	for _, other := range []string{base, base + ".db"} {
+		if other == path {
+			continue
+		}
+		s, err := Open(other, Options{ReadOnly: true})
+		if err == nil {
+			s.Close()
+		}
+		if !errors.Is(err, ErrMissing) && !errors.Is(err, ErrForeign) {
+			return fmt.Errorf("%w: the parts of %s would lie in %s, which is the folder of the store %s; choose another "+
+				"name", disk.ErrExists, path, EvidenceFolder(path), other)
+		}
+	}
+	return nil
+}
+
+// empty returns an error that wraps disk.ErrExists where something lies among the parts at a place.
+func empty(e evidence.Store) error {
+	for _, err := range e.List() {
+		if err == nil || errors.Is(err, evidence.ErrForeign) {
+			err = fmt.Errorf("%w: parts of another store lie in %s; give that place another name, or choose another "+
+				"path for the new store", disk.ErrExists, e)
+		}
+		return err
+	}
+	return nil
+}
+
+// claimPlace makes sure that no other store has the place where a new one at path will have its parts: the given one,
+// or the folder beside the file. It writes the name of the store into a given place.
+func claimPlace(path, given string) error {
+	if given == "" {
+		return Unused(path)
+	}
+	e, err := evidence.Open(given)
+	if err != nil {
+		return err
+	}
+	if f, ok := e.(*evidence.Folder); ok {
+		lock, err := f.Hold() // before there is a store that names the place
+		if err != nil {
+			return err
+		}
+		defer lock.Close()
+	}
+	if err := empty(e); err != nil {
+		return err
+	}
+	owner, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	other, err := e.Claim(owner)
+	if err == nil && other != owner {
+		err = fmt.Errorf("%w: %s is for the parts of the store %s; give the new store another evidence-store, or remove "+
+			"%s there if that store is gone", disk.ErrExists, e, other, evidence.ClaimName)
+	}
+	return err
+}
+
+// absolute returns a place that means the same in every folder; empty stays empty.
+func absolute(place string) (string, error) {
+	if place == "" || strings.HasPrefix(place, evidence.Scheme) {
+		return place, nil
+	}
+	return filepath.Abs(place)
+}
+
+// missing reports whether nothing lies at a path.
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// openEvidence opens the place where the parts lie.
+func (s *Store) openEvidence() error {
+	asked, err := absolute(s.options.Evidence)
+	if err != nil {
+		return err
+	}
+	place, err := absolute(s.campaigns[0].Evidence)
+	if err != nil {
+		return err
+	}
+	// Older stores have recorded a place as it was given. It may be meant from the folder of the store.
+	if beside := filepath.Join(filepath.Dir(s.path), s.campaigns[0].Evidence); place != s.campaigns[0].Evidence &&
+		missing(place) && !missing(beside) {
+		place = beside
+	}
+	if asked != "" && asked != place {
+		return fmt.Errorf("%w: the parts of %s lie in %s, not in %s; leave out evidence-store, or begin another store",
+			ErrInvalid, s.path, cmp.Or(place, EvidenceFolder(s.path)), asked)
+	}
+	s.evidence, err = evidence.Open(cmp.Or(place, EvidenceFolder(s.path)))
+	if err != nil {
+		return err
+	}
+	s.cache = evidence.NewCache(s.evidence)
+	if s.options.ReadOnly {
+		return nil
+	}
+	switch e := s.evidence.(type) {
+	case *evidence.S3:
+		return e.Ready()
+	case *evidence.Folder:
+		// A folder that should have parts and is away, with its disk perhaps, is not made anew.
+		if parts, _ := s.Certificates(); parts > 0 && place == "" && missing(e.String()) {
+			return nil
+		}
+		if s.held, err = e.Hold(); errors.Is(err, disk.ErrLocked) {
+			err = fmt.Errorf("%w: another process has its parts in %s; stop it, or use another place", ErrLocked, e)
+		}
+	}
+	return err
+}
+
+// Place says where the parts lie.
+func (s *Store) Place() string { return s.evidence.String() }
+
+// Bucket returns where the parts lie if that is a bucket, otherwise nil.
+func (s *Store) Bucket() evidence.Bucket {
+	b, _ := s.evidence.(evidence.Bucket)
+	return b
+}
+
+// OwnsParts returns an error that wraps ErrCorrupt where the parts at the place of the store's are all of another one.
+func (s *Store) OwnsParts() error {
+	known, others := map[proof.ID]bool{}, 0
+	if err := s.eachCertificate(func(id proof.ID, _ record.Certificate) { known[id] = true }); err != nil {
+		return err
+	}
+	for p, err := range s.evidence.List() {
+		if err == nil && known[p.ID] {
+			return nil
+		} else if err == nil {
+			others++
+		} else if !errors.Is(err, evidence.ErrForeign) {
+			return err
+		}
+	}
+	if len(known) == 0 || others == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: none of the %d parts of %s lies in %s, and %d parts of another store do: put its own there",
+		ErrCorrupt, len(known), s.path, s.Place(), others)
+}
