@@ -242,7 +242,7 @@ func (v *view) add(c *cobra.Command) {
 // show prints a position. A picture marks the last move, if there is one.
 func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, document any, text string) error {
 	if v.asSVG {
-		return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{Last: last})
+		return p.WriteSVG(c.OutOrStdout(), last)
 	}
 	return cli.Answer(c, *v.json, document, text)
 }

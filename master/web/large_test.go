@@ -161,7 +161,7 @@ func TestLargeTree(t *testing.T) {
 			url.QueryEscape(root.String()),
 		"/api/explore", "/api/explore?" + moves(1), "/api/explore?" + moves(2), "/api/explore?" +
 			moves(3), "/api/explore?" + moves(4),
-		"/board.svg", "/board.svg?" + moves(4) + "&bare=1"}
+		"/board.svg", "/board.svg?" + moves(4)}
 	took := map[string][]time.Duration{}
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

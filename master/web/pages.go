@@ -72,9 +72,8 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	}))
 	mux.HandleFunc("GET /api/events", s.about(s.events))
 	mux.HandleFunc("GET /api/work", s.known(func(l seen) any { return l.work }))
-	found := func(r *http.Request) (place, error) { return s.find(r) }
-	mux.HandleFunc("GET /api/explore", judged(s, found, s.explore))
-	mux.HandleFunc("GET /api/play", judged(s, found, s.play))
+	mux.HandleFunc("GET /api/explore", judged(s, s.find, s.explore))
+	mux.HandleFunc("GET /api/play", judged(s, s.find, s.play))
 	mux.HandleFunc("GET /api/judge", judged(s, anyPosition, s.judge))
 	mux.HandleFunc("GET /api/certificate", s.about(s.certificate))
 	mux.HandleFunc("GET /board.svg", s.board)
@@ -171,9 +170,9 @@ type place struct {
 func (p *place) position() amazons.Position { return p.way[len(p.way)-1] }
 
 // find returns the place that an address names: moves (separated by commas) from position, or from
-// the root of the campaign. The address may also have arguments of the given names.
-func (s *Server) find(r *http.Request, names ...string) (at place, err error) {
-	if at.query, err = arguments(r, append([]string{"moves", "position", "campaign"}, names...)...); err != nil {
+// the root of the campaign.
+func (s *Server) find(r *http.Request) (at place, err error) {
+	if at.query, err = arguments(r, "moves", "position", "campaign"); err != nil {
 		return at, err
 	}
 	if at.campaign, err = s.cfg.campaign(at.query.Get("campaign")); err != nil {
@@ -234,25 +233,14 @@ func fail(w http.ResponseWriter, err error) {
 	refuse(w, http.StatusServiceUnavailable, err.Error())
 }
 
-// board draws a position: square is the side of a square in pixels, bare=1 leaves out the coordinates.
+// board draws a position.
 func (s *Server) board(w http.ResponseWriter, r *http.Request) {
-	at, err := s.find(r, "square", "bare")
-	o := amazons.SVGOptions{Last: at.last}
-	if text := at.query.Get("square"); err == nil && text != "" {
-		if o.Square, err = strconv.Atoi(text); err != nil || o.Square < 8 || o.Square > 512 {
-			err = errInput{fmt.Errorf("square %.20q: the pixels of a square are a number from 8 to 512", text)}
-		}
-	}
-	if text := at.query.Get("bare"); err == nil && text != "" {
-		if o.Bare = text == "1"; !o.Bare && text != "0" {
-			err = errInput{fmt.Errorf("bare %.20q: it is 0 or 1", text)}
-		}
-	}
+	at, err := s.find(r)
 	if err != nil {
 		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "max-age=60") // another campaign may be served here some day
-	_ = at.position().WriteSVG(w, o)              // a reader that does not read it to the end has gone
+	_ = at.position().WriteSVG(w, at.last)        // a reader that does not read it to the end has gone
 }

@@ -61,27 +61,12 @@ func (c Colour) title() string {
 	return strings.ToUpper(name[:1]) + name[1:]
 }
 
-// SVGOptions says how a position is drawn. The zero value is a good picture.
-type SVGOptions struct {
-	// Square is the side of a square in pixels, 8 to 512; 0 means 48, and
-	// other values are taken to the nearest end of the range.
-	Square int
-	// Last is the move that led to the position, to be marked on the board: the
-	// queen's way by a solid line, the arrow's by a dashed one. Nil marks nothing.
-	// Squares outside the board are not marked.
-	Last *Move
-	// Bare leaves out the coordinates and the line that names the side to move.
-	Bare bool
-}
-
-// The drawing is made in units of which a square has 48; the width and height
-// attributes scale it.
+// Measures are in pixels.
 const (
-	svgSquare        = 48
-	svgDefaultPixels = 48
-	svgMargin        = 24 // left of the board and below it, for the coordinates
-	svgFrame         = 6  // on the other sides
-	svgCaption       = 22 // below the coordinates, for the side to move
+	svgSquare  = 48
+	svgMargin  = 24 // left of the board and below it, for the coordinates
+	svgFrame   = 6  // on the other sides
+	svgCaption = 22 // below the coordinates, for the side to move
 
 	svgLight = "#f1e3c6"
 	svgDark  = "#d9bb8b"
@@ -105,32 +90,25 @@ const (
 
 // SVG returns the position as a self-contained SVG picture. It uses no ids,
 // classes, fonts to load or scripts, so many can stand in one HTML page.
-func (p Position) SVG(opts SVGOptions) string {
+// Last is the move that led to the position, to be marked on the board: the
+// queen's way by a solid line, the arrow's by a dashed one. Nil marks nothing.
+// Squares outside the board are not marked.
+func (p Position) SVG(last *Move) string {
 	var sb strings.Builder
-	_ = p.WriteSVG(&sb, opts) // a strings.Builder takes everything
+	_ = p.WriteSVG(&sb, last) // a strings.Builder takes everything
 	return sb.String()
 }
 
 // WriteSVG writes the picture that [Position.SVG] returns. Errors are those of w.
-func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
+func (p Position) WriteSVG(w io.Writer, last *Move) error {
 	d := drawing{Position: p, left: svgMargin, top: svgFrame,
 		width: svgSquare * int(p.Board.Width), height: svgSquare * int(p.Board.Height)}
-	bottom := svgMargin + svgCaption
-	if opts.Bare {
-		d.left, bottom = svgFrame, svgFrame
-	}
-	width, height := d.left+d.width+svgFrame, d.top+d.height+bottom
-	pixels := svgDefaultPixels
-	if opts.Square != 0 {
-		pixels = min(max(opts.Square, 8), 512)
-	}
+	width, height := d.left+d.width+svgFrame, d.top+d.height+svgMargin+svgCaption
 	title := fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove)
-	d.Writer = svg.Begin(w, width, height, "width", (width*pixels+svgSquare/2)/svgSquare,
-		"height", (height*pixels+svgSquare/2)/svgSquare, "role", "img", "aria-label", title)
+	d.Writer = svg.Begin(w, width, height, "width", width, "height", height, "role", "img", "aria-label", title)
 	d.Label("title", title)
-	d.Label("desc", p.describe(opts.Last))
+	d.Label("desc", p.describe(last))
 	d.Element("rect", "width", width, "height", height, "fill", "#ffffff")
-	last := opts.Last
 	if last != nil && !(p.Board.Contains(last.From) && p.Board.Contains(last.To) && p.Board.Contains(last.Arrow)) {
 		last = nil
 	}
@@ -139,9 +117,7 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 		d.move(*last)
 	}
 	d.queens()
-	if !opts.Bare {
-		d.margin()
-	}
+	d.margin()
 	return d.End()
 }
 

@@ -68,18 +68,18 @@ func TestDrawings(t *testing.T) {
 	tests := []struct {
 		name string
 		p    Position
-		opts SVGOptions
+		last *Move
 	}{
-		{"start-5x6", start, SVGOptions{}},
-		{"last-move-5x6", played, SVGOptions{Last: &last, Square: 64}},
-		{"shot-back-5x6", back, SVGOptions{Last: &lastBack}},
-		{"late-8x8", late[len(late)-1], SVGOptions{}},
-		{"bare-1x1", mustPosition(t, "W b"), SVGOptions{Bare: true}},
-		{"strip-7x1", mustPosition(t, "W..x..B w"), SVGOptions{Square: 32}},
+		{"start-5x6", start, nil},
+		{"last-move-5x6", played, &last},
+		{"shot-back-5x6", back, &lastBack},
+		{"late-8x8", late[len(late)-1], nil},
+		{"small-1x1", mustPosition(t, "W b"), nil},
+		{"strip-7x1", mustPosition(t, "W..x..B w"), nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			svg := test.p.SVG(test.opts)
+			svg := test.p.SVG(test.last)
 			checkGolden(t, test.name+".svg", svg)
 			for d := xml.NewDecoder(strings.NewReader(svg)); ; {
 				if _, err := d.Token(); errors.Is(err, io.EOF) {
@@ -89,31 +89,19 @@ func TestDrawings(t *testing.T) {
 				}
 			}
 			text := test.p.Text()
-			if test.opts.Last != nil {
-				text = test.p.TextMarked(*test.opts.Last)
+			if test.last != nil {
+				text = test.p.TextMarked(*test.last)
 			}
 			checkGolden(t, test.name+".txt", text)
 		})
 	}
 }
 
-func TestSVGTakesAnySize(t *testing.T) {
+// TestSVGPassesOverOtherMoves: a last move that leaves the board is not drawn.
+func TestSVGPassesOverOtherMoves(t *testing.T) {
 	p := mustPosition(t, "4x4")
-	for _, opts := range []SVGOptions{
-		{Square: -5},
-		{Square: 1 << 30, Last: &Move{NoSquare, 63, 0}},
-	} {
-		svg := p.SVG(opts)
-		var root struct {
-			Title string `xml:"title"`
-			Width int    `xml:"width,attr"`
-		}
-		if err := xml.Unmarshal([]byte(svg), &root); err != nil {
-			t.Errorf("%+v: %v", opts, err)
-		}
-		if root.Width < 30 || root.Width > 8*512 || root.Title == "" {
-			t.Errorf("%+v: width %d, title %q", opts, root.Width, root.Title)
-		}
+	if svg := p.SVG(&Move{NoSquare, 63, 0}); strings.Contains(svg, svgMark) || strings.Contains(svg, svgWay) {
+		t.Error("a move that leaves the board is marked")
 	}
 }
 
@@ -132,13 +120,13 @@ func (w *failingWriter) Write(p []byte) (int, error) {
 
 func TestWriteSVGReportsTheWritersError(t *testing.T) {
 	p := mustPosition(t, "6x6")
-	whole := len(p.SVG(SVGOptions{}))
+	whole := len(p.SVG(nil))
 	for _, n := range []int{0, 1, whole / 2, whole - 1} {
-		if err := p.WriteSVG(&failingWriter{n}, SVGOptions{}); !errors.Is(err, errFull) {
+		if err := p.WriteSVG(&failingWriter{n}, nil); !errors.Is(err, errFull) {
 			t.Errorf("room for %d of %d bytes: error %v", n, whole, err)
 		}
 	}
-	if err := p.WriteSVG(&failingWriter{whole}, SVGOptions{}); err != nil {
+	if err := p.WriteSVG(&failingWriter{whole}, nil); err != nil {
 		t.Errorf("room for all: %v", err)
 	}
 }

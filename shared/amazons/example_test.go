@@ -81,7 +81,7 @@ func ExamplePosition_SVG() {
 	if err != nil {
 		panic(err)
 	}
-	svg := p.SVG(amazons.SVGOptions{Square: 32})
+	svg := p.SVG(nil)
 	title := strings.Contains(svg, "<title>Amazons, 4x4 board, white to move</title>")
 	fmt.Println(strings.Count(svg, "translate"), "queens,", title)
 	// Output: 8 queens, true

@@ -167,7 +167,7 @@ func (e *Explanation) SVG() string {
 	all := height + 20*(len(e.Areas)+len(e.conclusion())+1)
 	w := svg.Begin(&sb, width, all, "width", width, "height", all, "font-family", "Helvetica, Arial, sans-serif",
 		"font-size", 13)
-	w.Picture(e.Position.SVG(amazons.SVGOptions{}))
+	w.Picture(e.Position.SVG(nil))
 	for i, a := range e.Areas {
 		colour := colours[i%len(colours)]
 		for sq := range amazons.Squares(a.Squares) {
