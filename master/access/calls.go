@@ -17,7 +17,7 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	if err != nil {
 		return nil, err
 	}
-	defer p.account.end()
+	defer p.account.calls.Release(1)
 	if err := p.message(); err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (g *Guard) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 	if err != nil {
 		return err
 	}
-	defer p.account.end()
+	defer p.account.calls.Release(1)
 	ctx, cancel := context.WithCancelCause(ss.Context())
 	c := &guardedCall{ServerStream: ss, caller: p, ctx: ctx, cancel: cancel}
 	defer c.close()
@@ -109,6 +109,6 @@ func (c *guardedCall) close() {
 	c.caller.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.caller.account.release(c.reserved)
+	c.caller.account.uploads.Release(c.reserved)
 	c.reserved, c.closed = 0, true
 }

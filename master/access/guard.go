@@ -98,8 +98,8 @@ const ReloadEvery = time.Second
 // authority, in time and not revoked, is asked for when a connection is made; its role, when a call
 // is made; and that it is still good, with each message and each time the files are read again.
 // Whatever is refused is counted by reason, and logged with who it was.
-// mu guards callers and accounts. Each caller, call and account has a lock of its own, and mu is never
-// taken while one of them is held.
+// mu guards callers and accounts. Each caller and call has a lock of its own, and mu is never taken while
+// one of them is held.
 type Guard struct {
 	files   *identity.Files
 	limits  Limits
@@ -300,9 +300,7 @@ func Connections(ctx context.Context) int {
 	if p == nil {
 		return 0
 	}
-	p.account.mu.Lock()
-	defer p.account.mu.Unlock()
-	return p.account.callers
+	return int(p.account.connections.Load())
 }
 
 // callerOf returns who is calling, nil on a connection without credentials.
@@ -316,7 +314,7 @@ func callerOf(ctx context.Context) *caller {
 }
 
 // admit decides about a call: the caller's credential, role, and number of calls. Each
-// admitted call has to end its account's call.
+// admitted call has to release one of its account's calls.
 func (g *Guard) admit(ctx context.Context, method string) (*caller, error) {
 	p := callerOf(ctx)
 	if p == nil {
@@ -332,7 +330,7 @@ func (g *Guard) admit(ctx context.Context, method string) (*caller, error) {
 		return nil, p.refuse(ReasonRole, codes.PermissionDenied, "%s is for the role %s; the credential is of %v",
 			method, cmp.Or(want, "nobody"), p.identity)
 	}
-	if !p.account.begin() {
+	if !p.account.calls.TryAcquire(1) {
 		return nil, p.refuse(ReasonCalls, codes.ResourceExhausted, "%v has its limit of %d open calls", p.identity,
 			g.limits.OpenCalls)
 	}

@@ -3,8 +3,10 @@ package access
 import (
 	"cmp"
 	"fmt"
-	"sync"
+	"math"
+	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -45,68 +47,29 @@ func (l *Limits) complete() error {
 	return nil
 }
 
-// account is what one identity uses now.
+// account is what one identity uses now. Connections are counted under Guard.mu.
 type account struct {
-	limits   Limits
-	messages *rate.Limiter
-
-	mu      sync.Mutex
-	callers int // connections
-	calls   int
-	bytes   int64 // reserved by uploads
+	limits      Limits
+	messages    *rate.Limiter
+	connections atomic.Int64
+	calls       *semaphore.Weighted // one for each open call
+	uploads     *semaphore.Weighted // one for each byte that an upload has announced
 }
 
 func newAccount(l Limits) *account {
-	return &account{limits: l, messages: rate.NewLimiter(rate.Limit(l.MessagesPerSecond), l.MessageBurst)}
-}
-
-// begin counts a call, unless there are as many as there may be.
-func (a *account) begin() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.calls >= a.limits.OpenCalls {
-		return false
-	}
-	a.calls++
-	return true
-}
-
-func (a *account) end() {
-	a.mu.Lock()
-	a.calls--
-	a.mu.Unlock()
-}
-
-// connected counts a connection with 1, and its end with -1.
-func (a *account) connected(n int) {
-	a.mu.Lock()
-	a.callers += n
-	a.mu.Unlock()
+	return &account{limits: l, messages: rate.NewLimiter(rate.Limit(l.MessagesPerSecond), l.MessageBurst),
+		calls: semaphore.NewWeighted(int64(l.OpenCalls)), uploads: semaphore.NewWeighted(l.UploadBytes)}
 }
 
 // idle reports whether nothing is lost by forgetting the account: nothing is open, and as many
-// messages are allowed as ever.
+// messages are allowed as ever. Where no connection is, no call begins meanwhile.
 func (a *account) idle() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.callers+a.calls == 0 && a.messages.Tokens() >= float64(a.limits.MessageBurst)
-}
-
-// take reserves bytes, unless there are not so many left.
-func (a *account) take(n uint64) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if n > uint64(a.limits.UploadBytes-a.bytes) {
+	all := int64(a.limits.OpenCalls)
+	if a.connections.Load() > 0 || a.messages.Tokens() < float64(a.limits.MessageBurst) || !a.calls.TryAcquire(all) {
 		return false
 	}
-	a.bytes += int64(n)
+	a.calls.Release(all)
 	return true
-}
-
-func (a *account) release(n int64) {
-	a.mu.Lock()
-	a.bytes -= n
-	a.mu.Unlock()
 }
 
 // reserve counts the announced size of an upload until the call ends.
@@ -117,7 +80,7 @@ func (c *guardedCall) reserve(size uint64) error {
 	if c.closed {
 		return status.Error(codes.Canceled, "the call is over")
 	}
-	if !p.account.take(size) {
+	if size > math.MaxInt64 || !p.account.uploads.TryAcquire(int64(size)) {
 		return p.refuse(ReasonUploads, codes.ResourceExhausted,
 			"with %d bytes more, the uploads of %v are over their limit of %d bytes", size, p.identity,
 			p.account.limits.UploadBytes)

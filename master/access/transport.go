@@ -97,7 +97,7 @@ func (g *Guard) enter(p *caller) {
 		p.account = newAccount(g.limits)
 		g.accounts[p.identity] = p.account
 	}
-	p.account.connected(1)
+	p.account.connections.Add(1)
 	g.callers[p] = struct{}{}
 }
 
@@ -105,7 +105,7 @@ func (g *Guard) leave(p *caller) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.callers, p)
-	p.account.connected(-1)
+	p.account.connections.Add(-1)
 }
 
 // handshakeReason says why a handshake failed, and who the other side said it was.
