@@ -15,7 +15,7 @@ type LeaseID uint64
 // Joined, Left, Ready, Progress, Proved and Result; those of the master Tick, Distrusted, Pause,
 // Resume and Drain; those of other campaigns are in pool.go.
 type Event interface {
-	event()
+	apply(*Tree)
 	fmt.Stringer
 }
 
@@ -101,17 +101,17 @@ type Resume struct{}
 // Drain stops granting for good and cancels all leases; their numbers count.
 type Drain struct{}
 
-func (Joined) event()     {}
-func (Left) event()       {}
-func (Ready) event()      {}
-func (Progress) event()   {}
-func (Result) event()     {}
-func (Proved) event()     {}
-func (Tick) event()       {}
-func (Distrusted) event() {}
-func (Pause) event()      {}
-func (Resume) event()     {}
-func (Drain) event()      {}
+func (e Joined) apply(t *Tree)     { t.joined(e) }
+func (e Left) apply(t *Tree)       { t.left(e) }
+func (e Ready) apply(t *Tree)      { t.ready(e) }
+func (e Progress) apply(t *Tree)   { t.progress(e) }
+func (e Result) apply(t *Tree)     { t.result(e) }
+func (e Proved) apply(t *Tree)     { t.proved(e) }
+func (e Tick) apply(t *Tree)       { t.tick(e.Elsewhere) }
+func (e Distrusted) apply(t *Tree) { t.distrust(e.Party) }
+func (Pause) apply(t *Tree)        { t.paused = true }
+func (Resume) apply(t *Tree)       { t.paused = false }
+func (Drain) apply(t *Tree)        { t.draining = true }
 
 // String returns "joined", the worker and its slots.
 func (e Joined) String() string { return fmt.Sprintf("joined %s slots=%d", e.Worker, e.Slots) }

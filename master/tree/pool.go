@@ -34,12 +34,28 @@ type PartyConfirmed struct{ Party string }
 // TableCleared says that a worker's table is empty: it knows no fact, and no position is warm in it.
 type TableCleared struct{ Worker string }
 
-func (RequestsWithdrawn) event() {}
-func (WorkersElsewhere) event()  {}
-func (PoolFacts) event()         {}
-func (PoolContradiction) event() {}
-func (PartyConfirmed) event()    {}
-func (TableCleared) event()      {}
+func (e RequestsWithdrawn) apply(t *Tree) {
+	if w := t.workers[e.Worker]; w != nil {
+		t.unqueue(w)
+	}
+}
+
+func (e WorkersElsewhere) apply(t *Tree)  { t.elsewhere = e.Waiting }
+func (e PoolFacts) apply(t *Tree)         { t.poolFacts(e.Facts) }
+func (e PoolContradiction) apply(t *Tree) { t.poolContradiction(e.Contradiction) }
+
+func (e PartyConfirmed) apply(t *Tree) {
+	if p := t.parties[e.Party]; p != nil {
+		p.confirmed++
+	}
+}
+
+func (e TableCleared) apply(t *Tree) {
+	if w := t.workers[e.Worker]; w != nil {
+		t.serial++
+		w.serial, w.known = t.serial, nil
+	}
+}
 
 // String returns "requests withdrawn" and the worker.
 func (e RequestsWithdrawn) String() string { return "requests withdrawn " + e.Worker }

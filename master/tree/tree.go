@@ -114,49 +114,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 
 // Step applies one event and returns its effects; Persist, if any, comes first.
 func (t *Tree) Step(ev Event) []Effect {
-	switch e := ev.(type) {
-	case Joined:
-		t.joined(e)
-	case Left:
-		t.left(e)
-	case Ready:
-		t.ready(e)
-	case Progress:
-		t.progress(e)
-	case Result:
-		t.result(e)
-	case Proved:
-		t.proved(e)
-	case Tick:
-		t.tick(e.Elsewhere)
-	case Distrusted:
-		t.distrust(e.Party)
-	case Pause:
-		t.paused = true
-	case Resume:
-		t.paused = false
-	case Drain:
-		t.draining = true
-	case RequestsWithdrawn:
-		if w := t.workers[e.Worker]; w != nil {
-			t.unqueue(w)
-		}
-	case TableCleared:
-		if w := t.workers[e.Worker]; w != nil {
-			t.serial++
-			w.serial, w.known = t.serial, nil
-		}
-	case WorkersElsewhere:
-		t.elsewhere = e.Waiting
-	case PoolFacts:
-		t.poolFacts(e.Facts)
-	case PartyConfirmed:
-		if p := t.parties[e.Party]; p != nil {
-			p.confirmed++
-		}
-	case PoolContradiction:
-		t.poolContradiction(e.Contradiction)
-	}
+	ev.apply(t)
 	t.graph.Propagate()
 	t.conclude()
 	t.assign()
