@@ -108,12 +108,13 @@ type checker struct {
 	numbers   map[uint64]proof.ID
 }
 
-// each decodes every record of a bucket; a finding does not stop it.
-func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
-	n, total := 0, c.totalOf(bucket)
+// each decodes every record of a bucket; a finding does not stop it. The total is how many records the
+// counters promise, 0 if they say nothing.
+func (c *checker) each(bucket string, total uint64, decode func(k, v []byte) error) error {
+	n := 0
 	return c.tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
 		if n++; n%1024 == 0 {
-			c.progress.tell("bucket "+bucket, int64(n), total)
+			c.progress.tell("bucket "+bucket, int64(n), int64(total))
 			if err := c.ctx.Err(); err != nil {
 				return err
 			}
@@ -126,24 +127,6 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 		}
 		return nil
 	})
-}
-
-// totalOf returns how many records of a bucket the counters promise, 0 if they say nothing.
-func (c *checker) totalOf(bucket string) int64 {
-	if bucket == record.BucketCertificates {
-		return int64(c.counters.Certificates)
-	}
-	for _, about := range c.campaigns {
-		own := c.counters.Of(about.Number)
-		switch {
-		case own == nil:
-		case bucket == record.Of(record.BucketNodes, about.Number):
-			return int64(own.Positions)
-		case bucket == record.Of(record.BucketFacts, about.Number):
-			return int64(own.Facts)
-		}
-	}
-	return 0
 }
 
 // begin opens the transaction and returns the header of its moment. Commits wait until it has read the header,
@@ -229,7 +212,7 @@ func (c *checker) meta() error {
 	for _, about := range c.campaigns[1:] {
 		c.counters.More[about.Number], c.counted.More[about.Number] = &record.Tally{}, &record.Tally{}
 	}
-	err := c.each(record.BucketMeta, func(k, v []byte) (err error) {
+	err := c.each(record.BucketMeta, 0, func(k, v []byte) (err error) {
 		key := string(k)
 		delete(wanted, key)
 		switch key {
@@ -291,7 +274,7 @@ func (c *checker) own(f func(about Campaign) error) error {
 func (c *checker) hints() error {
 	return c.own(func(about Campaign) error {
 		bucket := record.Of(record.BucketHints, about.Number)
-		return c.each(bucket, func(k, v []byte) error {
+		return c.each(bucket, 0, func(k, v []byte) error {
 			if len(k) != amazons.KeyBytes {
 				return record.Corrupt(bucket, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
 			}
@@ -307,7 +290,7 @@ func (c *checker) nodes() error {
 	for _, about := range c.campaigns {
 		bucket, board, counted := record.Of(record.BucketNodes, about.Number), about.ParsedBoard(),
 			c.counted.Of(about.Number)
-		err := c.each(bucket, func(k, v []byte) error {
+		err := c.each(bucket, c.counters.Of(about.Number).Positions, func(k, v []byte) error {
 			counted.Positions++
 			n, err := record.DecodeNode(bucket, k, v)
 			if err != nil {
@@ -331,7 +314,7 @@ func (c *checker) nodes() error {
 func (c *checker) certificates() error {
 	c.complete = map[proof.ID]record.Certificate{}
 	c.numbers = map[uint64]proof.ID{}
-	return c.each(record.BucketCertificates, func(k, v []byte) error {
+	return c.each(record.BucketCertificates, c.counters.Certificates, func(k, v []byte) error {
 		c.counted.Certificates++
 		id, known, err := record.DecodeCertificate(k, v)
 		if err != nil {
@@ -361,7 +344,7 @@ func (c *checker) facts() error {
 	return c.own(func(about Campaign) error {
 		bucket, board, counted := record.Of(record.BucketFacts, about.Number), about.ParsedBoard(),
 			c.counted.Of(about.Number)
-		return c.each(bucket, func(k, v []byte) error {
+		return c.each(bucket, c.counters.Of(about.Number).Facts, func(k, v []byte) error {
 			counted.Facts++
 			f, err := record.DecodeFact(bucket, k, v)
 			if err != nil {
