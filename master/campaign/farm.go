@@ -45,7 +45,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -76,7 +75,8 @@ type Options struct {
 	Name       string           // of the campaign, where the store is made. Default: the name of its board
 	StoreFile  string           // made if it is not there and there is a Root
 	// of the certificate of the first campaign. Default: StoreFile with the ending .proof; see
-	// ProofFileOf for the others
+	// ProofFileOf for the others. It is written last, perhaps after months: callers refuse a place
+	// that cannot take it
 	ProofFile string
 	// Alone refuses a store with several campaigns.
 	Alone bool
@@ -145,10 +145,6 @@ func Open(o Options) (_ *Farm, err error) {
 		o.Registerer = prometheus.NewRegistry()
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	// The certificate is written last, perhaps after months. A place that cannot take it is refused now.
-	if err := folderOf(o.ProofFile); err != nil {
-		return nil, err
-	}
 	f := &Farm{options: o, began: time.Now(), retracted: checks.NewRetracted()}
 	var asked store.Campaign
 	given := o.Root.Board.Valid()
@@ -257,26 +253,6 @@ func has(all []store.Campaign, asked store.Campaign, name string) error {
 			"them, and add it with \"master campaign add\"", store.ErrCampaign, len(all))
 	}
 	return err
-}
-
-// folderOf says early that a file cannot be written.
-// A file that is not there yet is fine. A device or a folder of its name is not: the certificate gets
-// its name by a rename.
-func folderOf(file string) error {
-	folder := filepath.Dir(file)
-	info, err := os.Stat(folder)
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-		return cli.Usagef("the folder %s for the certificate does not exist", folder)
-	case err != nil:
-		return fmt.Errorf("folder for the certificate: %w", err)
-	case !info.IsDir():
-		return cli.Usagef("%s is not a folder, so the certificate cannot be written there", folder)
-	}
-	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return cli.Usagef("%s is not a regular file, so the certificate cannot be written there", file)
-	}
-	return nil
 }
 
 // Close closes the store. Loop.Run has returned before, or was never called.
