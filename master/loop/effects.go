@@ -111,6 +111,8 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 				l.senseless(e)
 			}
 			short, old, facts = short || e.Short, old || e.Old, facts || e.Facts
+		case tree.Taken:
+			l.taken(s, l.numbered(effect.Campaign), e)
 		case tree.Checked:
 			l.checked(e)
 		default:

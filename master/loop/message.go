@@ -7,7 +7,6 @@ import (
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/tree"
-	"amazonsfarm/shared/eval"
 )
 
 // message is what the loop has in its queue. Both functions run in the goroutine of Run: apply in the turn that
@@ -160,21 +159,19 @@ func (l *Loop) hear(e *Event, c *campaign) {
 		}
 	case tree.Result:
 		s.evidence = 0
-		if c != nil && c.Tree != nil && c.Tree.LeasesOf(s.Name) > 0 {
-			l.book.Work(s.Party, ev.Nodes, float64(s.Cores)*s.last.Sub(s.counted).Seconds(), s.last)
-			s.counted = s.last
-		}
-		s.results++
-		s.nodes += ev.Nodes
 		s.facts += uint64(len(ev.Facts))
-		outcome := "open"
-		if ev.Verdict != eval.Open {
-			outcome = ev.Verdict.String()
-		}
-		l.cfg.Metrics.returned.WithLabelValues(c.Name, outcome).Inc()
 	case tree.Proved:
 		s.facts += uint64(len(ev.Facts))
 	}
+}
+
+// taken counts a result that ended its lease. Others count for nothing: they may come twice, or be made up.
+func (l *Loop) taken(s *Session, c *campaign, e tree.Taken) {
+	l.book.Work(s.Party, e.Nodes, float64(s.Cores)*s.last.Sub(s.counted).Seconds(), s.last)
+	s.counted = s.last
+	s.results++
+	s.nodes += e.Nodes
+	l.cfg.Metrics.returned.WithLabelValues(c.Name, e.Verdict.String()).Inc()
 }
 
 // Do carries out a tree.Pause, tree.Resume or tree.Drain for all campaigns, and returns what is known

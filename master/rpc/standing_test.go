@@ -217,7 +217,7 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 }
 
 // TestContributors: people see who has searched, also after the worker has left and the master has begun
-// anew. A result without a lease counts for nobody.
+// anew. A result without a lease counts for nobody, nor does one that comes again while another lease runs.
 func TestContributors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
@@ -229,6 +229,10 @@ func TestContributors(t *testing.T) {
 		m.GetResult().Nodes = 7
 		w.send(m)
 		w.ack(1)
+		w.lease()
+		m.GetResult().Serial, m.GetResult().Nodes = 2, 1<<63
+		w.send(m)
+		w.ack(2)
 		idle := b.worker("idle")
 		again := result(1, l, farmv1.Verdict_VERDICT_UNSPECIFIED)
 		again.GetResult().Nodes = 7_000_000

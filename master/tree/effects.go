@@ -25,7 +25,7 @@ type Lease struct {
 }
 
 // Effect is an output of the state machine: Persist, Grant, Inform, Cancel, NoWork, Settled,
-// Contradiction, Checked or Refused. Its String is a line of a trace.
+// Contradiction, Taken, Checked or Refused. Its String is a line of a trace.
 type Effect interface {
 	effect()
 	fmt.Stringer
@@ -164,6 +164,15 @@ type Checked struct {
 	Why       string  // not with Confirmed
 }
 
+// Taken says that a result ended its lease.
+type Taken struct {
+	Worker  string
+	Lease   LeaseID
+	Verdict eval.Verdict // as the worker says
+	Nodes   uint64       // that count for the campaign
+}
+
+func (Taken) effect()         {}
 func (Checked) effect()       {}
 func (Persist) effect()       {}
 func (Grant) effect()         {}
@@ -206,6 +215,11 @@ func (e Checked) String() string {
 		return fmt.Sprintf("checked %s lease=%d: confirmed", e.Worker, e.Lease)
 	}
 	return fmt.Sprintf("checked %s lease=%d: %s", e.Worker, e.Lease, e.Why)
+}
+
+// String returns "taken", the worker, the lease, the verdict and the nodes.
+func (e Taken) String() string {
+	return fmt.Sprintf("taken %s lease=%d %v nodes=%d", e.Worker, e.Lease, e.Verdict, e.Nodes)
 }
 
 // String returns "inform", the worker and the number of facts.

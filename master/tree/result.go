@@ -80,6 +80,7 @@ func (t *Tree) returned(l *lease, e Result) {
 	n := l.node
 	scarce := t.scarce() // for the others, while this leaf is leased
 	l.nodes = max(l.plausible(e.Nodes), l.nodes)
+	t.emit(Taken{e.Worker, l.id, e.Verdict, l.nodes})
 	t.end(l, l.nodes)
 	t.pace.end(l)
 	if l.nodes > 0 { // else its table knows nothing of the leaf
