@@ -96,15 +96,15 @@ type Store interface {
 	// List yields the parts that are there, and an ErrForeign for each thing that is no part. An
 	// error of another kind is the last one.
 	List() iter.Seq2[Part, error]
-	// Claim writes the name of the proof store that owns the place into it, once, and returns what is written
-	// there. Errors: those of the store.
-	Claim(owner string) (name string, err error)
+	// Claim writes into the place which proof store owns it, once, and returns what is written there. With again it
+	// replaces what is there. Errors: those of the store.
+	Claim(owner string, again bool) (written string, err error)
 	// String says where the parts lie.
 	String() string
 }
 
 // ClaimName is the name, among the parts, of what Claim writes. List does not yield it.
-const ClaimName = ".store"
+const ClaimName = "owner"
 
 // maxClaim bounds what is read of a claim, in bytes: more than the longest path.
 const maxClaim = 8 << 10
@@ -293,24 +293,12 @@ func (f *Folder) Remove(id proof.ID) error {
 }
 
 // Claim implements Store.
-func (f *Folder) Claim(owner string) (name string, err error) {
+func (f *Folder) Claim(owner string, again bool) (written string, err error) {
 	path := filepath.Join(f.root, ClaimName)
-	if file, err := disk.New(path); err == nil {
-		defer file.Discard()
-		_, err = file.WriteString(owner)
-		if err = errors.Join(err, file.Publish()); err == nil || !errors.Is(err, disk.ErrExists) {
-			return owner, err
-		}
-	} else if !errors.Is(err, disk.ErrExists) {
-		return "", err
+	if data, err := os.ReadFile(path); !again && !errors.Is(err, fs.ErrNotExist) {
+		return string(data[:min(len(data), maxClaim)]), err
 	}
-	file, err := disk.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxClaim))
-	return string(data), err
+	return owner, disk.ReplaceFrom(path, 0o644, strings.NewReader(owner)) // the folder is held
 }
 
 // recovered is a folder that the root of a disk has: what a check of the file system found.
@@ -331,7 +319,7 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 				switch {
 				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
 					continue
-				case e.IsDir() && e.Name() == recovered:
+				case e.IsDir() && e.Name() == recovered, sub.path == f.root && e.Name() == ClaimName:
 					continue
 				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
 					strings.Trim(e.Name(), "0123456789abcdef") == "":

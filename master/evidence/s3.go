@@ -251,31 +251,29 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 	return info.Size, true, nil
 }
 
-// Claim implements Store. Two that claim at the same moment may both succeed where the server cannot refuse to
-// overwrite an object.
-func (s *S3) Claim(owner string) (name string, err error) {
+// Claim implements Store. Two that claim at the same moment may both succeed.
+func (s *S3) Claim(owner string, again bool) (written string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()
-	o := minio.PutObjectOptions{DisableMultipart: true}
-	o.SetMatchETagExcept("*")
-	what, key := "claim", s.prefix+ClaimName
-	_, err = s.client.PutObject(ctx, s.bucket, key, strings.NewReader(owner), int64(len(owner)), o)
-	if r := minio.ToErrorResponse(err); err == nil || r.StatusCode != http.StatusPreconditionFailed {
+	key := s.prefix + ClaimName
+	if !again {
+		in, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
 		if err != nil {
-			err = s.failed(what, err)
+			return "", s.failed("owner", err)
 		}
-		return owner, err
+		defer in.Close()
+		data, err := io.ReadAll(io.LimitReader(in, maxClaim))
+		if err == nil {
+			return string(data), nil
+		} else if err = s.missed("owner", err); !errors.Is(err, ErrMissing) {
+			return "", err
+		}
 	}
-	in, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
-	if err != nil {
-		return "", s.failed(what, err)
+	if _, err = s.client.PutObject(ctx, s.bucket, key, strings.NewReader(owner), int64(len(owner)),
+		minio.PutObjectOptions{DisableMultipart: true}); err != nil {
+		err = s.failed("owner", err)
 	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxClaim))
-	if err != nil {
-		err = s.failed(what, err)
-	}
-	return string(data), err
+	return owner, err
 }
 
 // Remove implements Store.

@@ -73,7 +73,8 @@ func empty(e evidence.Store) error {
 }
 
 // claimPlace makes sure that no other store has the place where a new one at path will have its parts: the given one,
-// or the folder beside the file. It writes the name of the store into a given place.
+// or the folder beside the file. A given place keeps the name of the store, with that of its machine. A store that is
+// gone from this machine owns nothing.
 func claimPlace(path, given string) error {
 	if given == "" {
 		return Unused(path)
@@ -92,14 +93,22 @@ func claimPlace(path, given string) error {
 	if err := empty(e); err != nil {
 		return err
 	}
-	owner, err := filepath.Abs(path)
+	file, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	other, err := e.Claim(owner)
-	if err == nil && other != owner {
+	host, _ := os.Hostname()
+	owner := host + ":" + file
+	written, err := e.Claim(owner, false)
+	if gone, here := strings.CutPrefix(written, host+":"); err == nil && here && missing(gone) {
+		written, err = e.Claim(owner, true)
+	}
+	switch {
+	case errors.Is(err, evidence.ErrAway): // a bucket may take parts and refuse this
+		return nil
+	case err == nil && written != owner:
 		err = fmt.Errorf("%w: %s is for the parts of the store %s; give the new store another evidence-store, or remove "+
-			"%s there if that store is gone", disk.ErrExists, e, other, evidence.ClaimName)
+			"%s there if that store is gone", disk.ErrExists, e, written, evidence.ClaimName)
 	}
 	return err
 }

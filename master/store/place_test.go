@@ -55,6 +55,13 @@ func TestPlaceOfOneStore(t *testing.T) {
 			s.Close()
 		}
 	}
+	if err := os.Remove(filepath.Join(folder, "a.db")); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Create(filepath.Join(folder, "b.db"), testCampaign, o); err != nil {
+		t.Fatalf("the place of a store that is gone: %v", err)
+	}
+	s.Close()
 }
 
 // TestRelativePlace wants a place to mean the same folder whatever the working directory is.
