@@ -2,7 +2,12 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,6 +21,7 @@ import (
 	"amazonsfarm/master/tree/graph"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -41,6 +47,52 @@ type books struct {
 	mu      sync.Mutex
 	bySHA   map[string]*opened
 	reading sync.WaitGroup
+	hashed  sync.Map // by path: hashed
+}
+
+// hashed is what a file was when its SHA-256 was taken.
+type hashed struct {
+	info fs.FileInfo
+	sha  string
+}
+
+// errReplaced means that another file lies at the path of a certificate.
+var errReplaced = errors.New("it is another file than the certificate that was checked")
+
+// open opens a certificate or a part, and refuses any other file that lies at its path.
+// A file is read again only when it, its size or its time is another one.
+func (b *books) open(file, sha string) (*os.File, error) {
+	in, err := disk.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	info, err := in.Stat()
+	known, _ := b.hashed.Load(file)
+	h, ok := known.(hashed)
+	if err == nil && (!ok || !os.SameFile(h.info, info) || h.info.Size() != info.Size() ||
+		!h.info.ModTime().Equal(info.ModTime())) {
+		sum := sha256.New()
+		_, err = io.Copy(sum, in)
+		h = hashed{info, hex.EncodeToString(sum.Sum(nil))}
+	}
+	if err == nil {
+		b.hashed.Store(file, h)
+		if h.sha == sha {
+			return in, nil
+		}
+		err = errReplaced
+	}
+	in.Close()
+	return nil, fmt.Errorf("%s: %w", file, err)
+}
+
+// holds returns an error where another file than a certificate lies at its path.
+func (b *books) holds(file, sha string) error {
+	in, err := b.open(file, sha)
+	if err == nil {
+		in.Close()
+	}
+	return err
 }
 
 // of returns the certificate of a settled campaign, nil until it is read.
@@ -58,7 +110,7 @@ func (b *books) of(ctx context.Context, s *farmv1.StatusResponse) *opened {
 	case o == nil && len(b.bySHA) < maxBooks && ctx.Err() == nil:
 		o = new(opened)
 		b.bySHA[sha] = o
-		b.reading.Go(func() { b.read(context.WithoutCancel(ctx), o, s.GetCertificateFile()) })
+		b.reading.Go(func() { b.read(context.WithoutCancel(ctx), o, s.GetCertificateFile(), sha) })
 		return nil
 	case o == nil || o.cert == nil:
 		return nil
@@ -67,8 +119,11 @@ func (b *books) of(ctx context.Context, s *farmv1.StatusResponse) *opened {
 }
 
 // read reads a certificate, which may be a manifest with its parts.
-func (b *books) read(ctx context.Context, o *opened, file string) {
+func (b *books) read(ctx context.Context, o *opened, file, sha string) {
 	cert, err := proof.ReadWhole(ctx, file, bookPositions)
+	if err == nil {
+		err = b.holds(file, sha)
+	}
 	if err != nil {
 		// It stays in bySHA without a certificate, or it would be read again after each answer of the
 		// campaign.
@@ -199,28 +254,36 @@ var partName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // certificate sends the certificate of a settled campaign, or the manifest of a proof in parts, or one of
 // these parts.
 func (s *Server) certificate(w http.ResponseWriter, r *http.Request, watch *watch) {
-	file := watch.last().file
-	name := filepath.Base(file)
+	seen := watch.last()
+	file, name := seen.file, filepath.Base(seen.file)
+	sha := ""
+	if c := seen.status.Certificate; c != nil {
+		sha = c.SHA256
+	}
 	if part := r.URL.Query().Get("part"); part != "" && file != "" {
 		if !partName.MatchString(part) {
 			fail(w, errInput{fmt.Errorf("part %.80q: a part is named by 64 hexadecimal digits", part)})
 			return
 		}
-		file, name = filepath.Join(proof.PartsFolder(file), part), part
+		file, name, sha = filepath.Join(proof.PartsFolder(file), part), part, part
 	}
-	in, err := os.Open(file)
-	if file == "" || err != nil {
-		refuse(w, http.StatusNotFound, "there is no such certificate: "+
-			"the campaign is not settled, or its file was moved")
-		return
-	}
-	defer in.Close()
 	if !s.downloads.TryAcquire(1) {
 		refuse(w, http.StatusServiceUnavailable, "too many certificates are being sent; try again")
 		return
 	}
 	defer s.downloads.Release(1)
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // a test's recorder has none
+	in, err := s.watches.books.open(file, sha)
+	switch {
+	case errors.Is(err, errReplaced) || errors.Is(err, disk.ErrIrregular):
+		refuse(w, http.StatusNotFound, "there is no such certificate: another file lies at its path")
+		return
+	case err != nil:
+		refuse(w, http.StatusNotFound, "there is no such certificate: "+
+			"the campaign is not settled, or its file was moved")
+		return
+	}
+	defer in.Close()
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
 	http.ServeContent(w, r, "", time.Time{}, in)

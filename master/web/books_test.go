@@ -6,15 +6,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 )
 
@@ -23,20 +26,30 @@ const certificateFile = "../../shared/proof/testdata/format1.amzcert" // of 4x4,
 // settled is a campaign that was settled by one lease: its tree knows nothing of the first moves.
 type settled struct {
 	*campaign
-	file string
+	file, sha string
+}
+
+// newSettled is a campaign whose certificate is what the file holds now.
+func newSettled(t *testing.T, file string) settled {
+	t.Helper()
+	_, sha, err := disk.SHA256(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settled{newCampaign(t), file, sha}
 }
 
 func (c settled) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
 	s, err := c.campaign.Status(ctx)
 	s.State, s.Winner, s.CertificateFile = "settled", "second", c.file
 	s.FirstMoves = []*farmv1.FirstMove{{Move: "B1-B2xB1", Phi: 1, Delta: 1}, {Move: "B1-B2xA1", Phi: 1, Delta: 1}}
-	s.CertificatePositions, s.CertificateSha256 = 1, "1"
+	s.CertificatePositions, s.CertificateSha256 = 1, c.sha
 	return s, err
 }
 
 // TestSettled: the pages of a settled campaign answer from its certificate, and hand it out.
 func TestSettled(t *testing.T) {
-	s := newServer(t, Config{Campaign: only(settled{newCampaign(t), certificateFile})})
+	s := newServer(t, Config{Campaign: only(newSettled(t, certificateFile))})
 	h := s.handler()
 	for range 400 { // the certificate is read beside
 		if first(t, s).ask(t.Context()); first(t, s).last().book != nil {
@@ -72,7 +85,7 @@ func TestSettledInParts(t *testing.T) {
 	if err != nil || len(m.Parts) < 2 {
 		t.Fatalf("%d parts, %v", len(m.Parts), err)
 	}
-	s := newServer(t, Config{Campaign: only(settled{newCampaign(t), file})})
+	s := newServer(t, Config{Campaign: only(newSettled(t, file))})
 	first(t, s).ask(t.Context())
 	s.watches.books.reading.Wait()
 	first(t, s).ask(t.Context())
@@ -107,8 +120,8 @@ func TestDamagedCertificate(t *testing.T) {
 	if err := os.WriteFile(file, []byte("AMZCERT"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := newCampaign(t)
-	s := newServer(t, Config{Campaign: only(settled{c, file})})
+	c := newSettled(t, file)
+	s := newServer(t, Config{Campaign: only(c)})
 	first(t, s).ask(t.Context())
 	s.watches.books.reading.Wait()
 	first(t, s).ask(t.Context())
@@ -116,6 +129,74 @@ func TestDamagedCertificate(t *testing.T) {
 	if !strings.Contains(w.Body.String(), `"proof_number"`) || c.looked == 0 {
 		t.Errorf("%d %.200q after %d calls", w.Code, w.Body, c.looked)
 	}
+}
+
+// TestReplacedCertificate: another file at the path of a certificate answers nothing, and nobody gets it. Nor does a
+// request wait for a pipe. Once the certificate is back, it is handed out again.
+func TestReplacedCertificate(t *testing.T) {
+	cert, err := proof.ReadFile(certificateFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(certificateFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	one, parted := filepath.Join(folder, "one.proof"), filepath.Join(folder, "4x4.proof")
+	if err := os.WriteFile(one, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m, err := proof.WriteParts(t.Context(), parted, cert, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := filepath.Join(proof.PartsFolder(parted), m.Parts[0].ID.Name())
+	c, of := newSettled(t, one), newSettled(t, parted)
+	get := func(h http.Handler, address, want string) {
+		t.Helper()
+		if w := request(h, "GET", address); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %.200q, want %q", address, w.Code, w.Body, want)
+		}
+	}
+	const refused = "another file lies at its path"
+	manifest, err := os.ReadFile(parted)
+	if err = errors.Join(err, os.WriteFile(one, manifest, 0o600),
+		os.Rename(proof.PartsFolder(parted), proof.PartsFolder(one))); err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, Config{Campaign: only(c)})
+	h := s.handler()
+	first(t, s).ask(t.Context())
+	s.watches.books.reading.Wait()
+	first(t, s).ask(t.Context())
+	get(h, "/api/certificate", refused)
+	get(h, "/api/explore", `"proof_number"`)
+	status := request(h, "GET", "/api/status").Body.String()
+	if strings.Contains(status, `"certificate_parts"`) || c.looked == 0 {
+		t.Errorf("%.300q after %d calls", status, c.looked)
+	}
+	if err := errors.Join(os.Remove(one), os.Symlink(parted, one)); err != nil {
+		t.Fatal(err)
+	}
+	get(h, "/api/certificate", refused)
+	if err := errors.Join(os.Remove(one), syscall.Mkfifo(one, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	get(h, "/api/certificate", refused)
+	if err := errors.Join(os.Remove(one), os.WriteFile(one, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	get(h, "/api/certificate", "AMZCERT")
+
+	if err := errors.Join(os.Rename(proof.PartsFolder(one), proof.PartsFolder(parted)),
+		os.WriteFile(part, text, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s = newServer(t, Config{Campaign: only(of)})
+	first(t, s).ask(t.Context())
+	get(s.handler(), "/api/certificate", "AMZLIST")
+	get(s.handler(), "/api/certificate?part="+m.Parts[0].ID.Name(), refused)
 }
 
 // TestExport: a site has its certificate, its pages with their policy, and says how deep it goes.

@@ -150,6 +150,9 @@ func (w *watch) ask(ctx context.Context) {
 		c.File = filepath.Base(c.File)
 		if w.listed != c.SHA256 {
 			m, _ := proof.ReadManifest(next.file) // a certificate in one file is none
+			if len(m.Parts) > 0 && w.books.holds(next.file, c.SHA256) != nil {
+				m.Parts = nil
+			}
 			w.listed, w.parts = c.SHA256, len(m.Parts)
 		}
 		next.status.ProofParts = w.parts
