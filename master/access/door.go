@@ -74,7 +74,7 @@ func (d *Door) evict(most int) {
 		gone[0] = d.crowding()
 	}
 	d.mu.Unlock()
-	// Close takes the lock itself, in meet.
+	// Close takes the lock itself.
 	for _, v := range gone {
 		v.Close()
 	}
@@ -99,6 +99,7 @@ type visitor struct {
 	door    *Door
 	greeted bool // of the reading goroutine
 	wasted  *rate.Limiter
+	gone    bool // under door.mu: it is closed, and no stranger again
 	closed  sync.Once
 	err     error
 }
@@ -118,18 +119,24 @@ func (v *visitor) Read(p []byte) (int, error) {
 
 // meet says that the other side is no stranger any more.
 func (v *visitor) meet() {
-	d := v.door
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.silent = slices.DeleteFunc(d.silent, func(o *visitor) bool { return o == v })
-}
-
-// estrange says that the other side has to show again what it is here for.
-func (v *visitor) estrange() {
-	v.meet()
 	v.door.mu.Lock()
 	defer v.door.mu.Unlock()
-	v.door.silent = append(v.door.silent, v)
+	v.forget()
+}
+
+// forget takes the visitor off the strangers. The lock is held.
+func (v *visitor) forget() {
+	v.door.silent = slices.DeleteFunc(v.door.silent, func(o *visitor) bool { return o == v })
+}
+
+// estrange says that the other side has to show again what it is here for. A request may be answered while
+// its connection is closed to make room: then nothing would ever take the visitor off the strangers again.
+func (v *visitor) estrange() {
+	v.door.mu.Lock()
+	defer v.door.mu.Unlock()
+	if v.forget(); !v.gone {
+		v.door.silent = append(v.door.silent, v)
+	}
 }
 
 // Calls of one connection that come to nothing. gRPC queues an answer for each, which takes memory without
@@ -173,7 +180,10 @@ func (v *visitor) RemoteAddr() net.Addr { return address{v.Conn.RemoteAddr(), v}
 func (v *visitor) Close() error {
 	v.closed.Do(func() {
 		v.err = v.Conn.Close()
-		v.meet()
+		v.door.mu.Lock()
+		v.gone = true
+		v.forget()
+		v.door.mu.Unlock()
 		<-v.door.place
 	})
 	return v.err

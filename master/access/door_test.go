@@ -3,6 +3,7 @@ package access
 import (
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 )
@@ -57,6 +58,25 @@ func TestDoor(t *testing.T) {
 	defer d.mu.Unlock()
 	if len(d.silent) > 8 || len(d.place) > 8 {
 		t.Errorf("%d silent connections, %d in all", len(d.silent), len(d.place))
+	}
+}
+
+// TestClosedStranger: a connection whose request is answered while it is closed does not come back as a stranger.
+func TestClosedStranger(t *testing.T) {
+	d := NewDoor(nil, 2, false)
+	for range 1000 {
+		here, there := net.Pipe()
+		defer there.Close()
+		d.place <- struct{}{}
+		v := &visitor{Conn: here, door: d}
+		v.estrange()
+		var both sync.WaitGroup
+		both.Go(func() { d.evict(1) })
+		both.Go(v.estrange)
+		both.Wait()
+		if len(d.silent) > 0 || len(d.place) > 0 {
+			t.Fatalf("%d strangers, %d places taken", len(d.silent), len(d.place))
+		}
 	}
 }
 
