@@ -15,6 +15,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -143,7 +144,13 @@ func read(args []string) (c command, err error) {
 			break
 		}
 	}
-	switch {
+	seed := false
+	flags.Visit(func(f *flag.Flag) { seed = seed || f.Name == "seed" })
+	isFolder := func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && info.IsDir()
+	}
+	switch folder := slices.IndexFunc(c.files, isFolder); {
 	case *version:
 		c.text = fmt.Sprintf("amazons-check, %s\ncertificates   formats 1 to %d, with the leaf rules of FORMAT.md\n",
 			revision(), checker.Format)
@@ -151,6 +158,12 @@ func read(args []string) (c command, err error) {
 		err = fmt.Errorf("--cores must be from 1 to %d and --max-memory above zero", maxCores)
 	case len(c.files) == 0:
 		err = errors.New("give a certificate, such as 5x5.proof")
+	case seed && o.Sample == 0:
+		err = errors.New("--seed chooses a sample; give --sample as well")
+	case folder >= 0:
+		name := filepath.Clean(c.files[folder])
+		err = fmt.Errorf("%s is a folder; give a certificate or a manifest, such as %s.proof", c.files[folder],
+			strings.TrimSuffix(name, filepath.Ext(name)))
 	}
 	return c, err
 }

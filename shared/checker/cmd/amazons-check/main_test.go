@@ -54,6 +54,10 @@ func TestRun(t *testing.T) {
 	flipped[300] ^= 1
 	manifest := filepath.FromSlash("../../../../deploy/results/6x5/6x5.proof") // most of its parts are elsewhere
 	bad, short, text := write("bad", flipped), write("short", data[:100]), write("text", []byte("hello"))
+	parts := filepath.Join(folder, "x.parts")
+	if err := os.Mkdir(parts, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		name           string
 		args           []string
@@ -89,7 +93,9 @@ func TestRun(t *testing.T) {
 		{"a sample of one file", []string{"--sample", "1%", good}, 64, "", "one file"},
 		{"half a share", []string{"--sample", "0.5", good}, 64, "", "above 0%"},
 		{"no shard", []string{"--shard", "17/16", good}, 64, "", "such as 3/16"},
-		{"a folder", []string{folder}, 20, "", "not a regular file"},
+		{"a seed of no sample", []string{"--seed", "3", good}, 64, "", "--seed chooses a sample; give --sample as well"},
+		{"a folder", []string{good, parts}, 64, "", "x.parts is a folder; give a certificate or a manifest, such as " +
+			strings.TrimSuffix(parts, ".parts") + ".proof"},
 		{"unknown flag", []string{"--nothing", good}, 64, "", "not defined"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

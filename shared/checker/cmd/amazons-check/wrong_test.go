@@ -29,6 +29,9 @@ func TestWrongInputs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	wrong.Check(t, page, "amazons-check", func(args []string) (int, string) {
 		var stderr bytes.Buffer
 		code := run(t.Context(), args, io.Discard, &stderr)
