@@ -57,9 +57,9 @@ type Options struct {
 
 // CheckFile is Check for the file at path, which may also be the manifest of a proof in parts: then
 // it checks the parts in the folder beside it. It opens regular files only; the path "-" stands for
-// standard input.
+// standard input. A read of standard input that waits is left behind when ctx ends.
 func CheckFile(ctx context.Context, path string, opts Options) (*Report, error) {
-	f, size, err := openFile(path, opts.maxMemory())
+	f, size, err := openFile(ctx, path, opts.maxMemory())
 	if err != nil {
 		return nil, fmt.Errorf("open certificate: %w", err)
 	}

@@ -75,7 +75,7 @@ func PartsFolder(manifest string) string {
 
 // openFile opens a regular file, or standard input for "-", which is read to its end if it is no
 // regular file. A file that is none is refused before it is opened: a pipe would wait for a writer.
-func openFile(path string, limit int64) (f *file, size int64, err error) {
+func openFile(ctx context.Context, path string, limit int64) (f *file, size int64, err error) {
 	f = &file{Closer: io.NopCloser(nil)}
 	in, info := os.Stdin, os.FileInfo(nil)
 	if path == "-" {
@@ -87,9 +87,10 @@ func openFile(path string, limit int64) (f *file, size int64, err error) {
 	case err != nil:
 		return nil, 0, err
 	case path == "-" && !info.Mode().IsRegular():
-		data, err := io.ReadAll(io.LimitReader(in, int64(len(magic))))
+		given := interruptible(ctx, in)
+		data, err := io.ReadAll(io.LimitReader(given, int64(len(magic))))
 		if s := string(data); s == magic || s == manifestMagic { // what begins otherwise may have no end
-			data, err = io.ReadAll(io.LimitReader(io.MultiReader(strings.NewReader(s), in), limit+1))
+			data, err = io.ReadAll(io.LimitReader(io.MultiReader(strings.NewReader(s), given), limit+1))
 		}
 		if err == nil && int64(len(data)) > limit {
 			err = fmt.Errorf("%w: standard input has more than %d bytes", ErrMemory, limit)
@@ -106,6 +107,18 @@ func openFile(path string, limit int64) (f *file, size int64, err error) {
 	}
 	f.ReaderAt = in
 	return f, info.Size(), nil
+}
+
+// interruptible returns a reader of what r has, which fails once ctx ends: nothing else ends a read of a pipe that
+// waits.
+func interruptible(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err)
+	}()
+	return out
 }
 
 // file is an open file.

@@ -269,7 +269,7 @@ func (p *partCheck) check(ctx context.Context, name string, number uint32) (Coun
 	if p.folder == "" {
 		return Counts{}, absent
 	}
-	f, size, err := openFile(name, 0)
+	f, size, err := openFile(ctx, name, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Counts{}, absent
 	} else if err != nil {

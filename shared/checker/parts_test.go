@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // paperProof is a proof in parts before it is written.
@@ -600,7 +601,7 @@ func TestManyRoots(t *testing.T) {
 	if err != nil || r.Parts.Total != 16 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	f, size, err := openFile(name, 0)
+	f, size, err := openFile(t.Context(), name, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -637,7 +638,7 @@ func TestStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.Stdin = in
-	go func() { out.Write(f); out.Close() }()
+	go func(to *os.File) { to.Write(f); to.Close() }(out)
 	if r, err := CheckFile(t.Context(), "-", Options{}); err != nil || r.Bytes != int64(len(f)) {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -652,6 +653,15 @@ func TestStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := CheckFile(t.Context(), "-", Options{}); !errors.Is(err, ErrNotCertificate) {
+		t.Error(err)
+	}
+	// Nor does an interrupted check wait for more.
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := out.Write(f[:20]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CheckFile(ctx, "-", Options{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	in.Close()

@@ -294,3 +294,23 @@ func TestHangup(t *testing.T) {
 		stop()
 	}
 }
+
+// TestReader: an end of the context ends a read that waits.
+func TestReader(t *testing.T) {
+	in, out := io.Pipe()
+	defer out.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	r := Reader(ctx, in)
+	go out.Write([]byte("text"))
+	text := make([]byte, 9)
+	if n, err := r.Read(text); string(text[:n]) != "text" || err != nil {
+		t.Errorf("%q, %v", text[:n], err)
+	}
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := r.Read(text); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if text, err := io.ReadAll(Reader(t.Context(), strings.NewReader("all"))); string(text) != "all" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -49,4 +50,16 @@ func Interruptible(run func(context.Context, *cobra.Command, []string) error) fu
 		defer stop()
 		return run(ctx, c, args)
 	}
+}
+
+// Reader returns a reader of what r has. It fails with the error of ctx once that ends, and leaves a read of r that
+// waits behind: nothing else ends a read of standard input.
+func Reader(ctx context.Context, r io.Reader) io.Reader {
+	out, in := io.Pipe()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	go func() {
+		_, err := io.Copy(in, r)
+		in.CloseWithError(err)
+	}()
+	return out
 }

@@ -92,7 +92,7 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 func (l *lines) read(ctx context.Context, in io.Reader) error {
 	defer close(l.work)
 	defer close(l.order)
-	scanner := bufio.NewScanner(in)
+	scanner := bufio.NewScanner(cli.Reader(ctx, in))
 	scanner.Buffer(make([]byte, 0, maxLine), maxLine)
 	for scanner.Scan() {
 		next := line{lineText(scanner.Text()), make(chan lineAnswer, 1)}
@@ -109,6 +109,9 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 				return ctx.Err()
 			}
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	l.ended.Store(true)
 	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {

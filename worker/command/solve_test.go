@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,7 +10,9 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 )
 
@@ -86,5 +89,37 @@ func TestLinesBeforeATooLongOne(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), `"winner":"second"`); n != 9 {
 		t.Errorf("%d answers:\n%s", n, out)
+	}
+}
+
+// written is called with each write.
+type written func()
+
+func (f written) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
+}
+
+// TestInterruptedLines: a signal ends a command that waits for its next line, once the others are answered.
+func TestInterruptedLines(t *testing.T) {
+	for _, x := range []struct {
+		c    *cobra.Command
+		line string
+		args []string
+	}{
+		{solveCommand(), "4x4\n", []string{"-", "--no-proof", "--table", "4MiB"}},
+		{valueCommand(), "W.B\n", []string{"-", "--no-db"}},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		in, line := io.Pipe()
+		defer line.Close()
+		go io.WriteString(line, x.line)
+		x.c.SetIn(in)
+		x.c.SetOut(written(cancel))
+		x.c.SetErr(io.Discard)
+		x.c.SetArgs(x.args)
+		if err := x.c.ExecuteContext(ctx); cli.ExitCode(err) != cli.ExitInterrupted {
+			t.Errorf("%s: %v", x.c.Name(), err)
+		}
 	}
 }

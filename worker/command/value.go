@@ -112,7 +112,7 @@ type valuer struct {
 
 // lines answers each line of in.
 func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON bool) error {
-	scan := bufio.NewScanner(in)
+	scan := bufio.NewScanner(cli.Reader(ctx, in))
 	all, bad := 0, 0
 	for scan.Scan() && ctx.Err() == nil {
 		text := lineText(scan.Text())
@@ -138,14 +138,14 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 			return err
 		}
 	}
-	if err := scan.Err(); errors.Is(err, bufio.ErrTooLong) {
+	if err := scan.Err(); ctx.Err() != nil {
+		return interrupted(ctx.Err())
+	} else if errors.Is(err, bufio.ErrTooLong) {
 		return cli.Usagef("the line after area %d is longer than %d bytes", all, bufio.MaxScanTokenSize)
 	} else if err != nil {
 		return cli.Usagef("read standard input: %w", err)
 	}
 	switch {
-	case ctx.Err() != nil:
-		return interrupted(ctx.Err())
 	case all == 0:
 		return cli.Usagef("standard input has no area; write one a line, such as ..W/.../..B")
 	case bad > 0:
