@@ -174,7 +174,7 @@ func remakeParts(ctx context.Context, c *cobra.Command, file string, o remake.Op
 	})
 	out := remakeJSON{MessageType: "remake", Report: r}
 	if err != nil {
-		if out.Reason = err.Error(); asJSON {
+		if out.Reason = cli.Words(err); asJSON {
 			err = errors.Join(err, cli.Answer(c, true, out, ""))
 		}
 		return err
@@ -204,7 +204,7 @@ func showChecking(ctx context.Context, c *cobra.Command, options *checker.Option
 // of the text of the store.
 func writeVerification(c *cobra.Command, v verificationJSON, failure error, asJSON bool) error {
 	if failure != nil {
-		v.Reason = failure.Error()
+		v.Reason = cli.Words(failure)
 		errors.As(failure, &v.Fault)
 	}
 	text := ""

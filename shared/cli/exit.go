@@ -103,6 +103,15 @@ func ExitCode(err error, kinds ...Kind) int {
 	return ExitFailed
 }
 
+// Words returns the text of an error, with "interrupted" for the end of a context at a signal.
+func Words(err error) string {
+	text := err.Error()
+	if ExitCode(err) == ExitInterrupted {
+		text = strings.ReplaceAll(text, context.Canceled.Error(), ErrInterrupted.Error())
+	}
+	return text
+}
+
 // Execute runs a command tree on args (without the program's name) and returns the exit code; kinds
 // are those of the program beside those of this package, the first match decides. Whatever goes
 // wrong before a command's own code runs (unknown command, unknown flag, wrong number of arguments)
@@ -143,10 +152,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 	case !started:
 		err = Usagef("%w; see %s --help", suggest(err), cmd.CommandPath())
 	}
-	code, text := ExitCode(err, kinds...), strings.ReplaceAll(err.Error(), "\n", "; ")
-	if code == ExitInterrupted {
-		text = strings.ReplaceAll(text, context.Canceled.Error(), ErrInterrupted.Error())
-	}
+	code, text := ExitCode(err, kinds...), strings.ReplaceAll(Words(err), "\n", "; ")
 	if text != "" {
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), text)
 	}

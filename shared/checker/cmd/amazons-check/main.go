@@ -197,8 +197,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			worst = code
 		}
 		if err != nil {
-			text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
-			fmt.Fprintf(stderr, "amazons-check: %s: %s\n", file, text)
+			fmt.Fprintf(stderr, "amazons-check: %s: %s\n", file, words(err))
 		}
 		if err := c.print(stdout, file, report, err); err != nil {
 			fmt.Fprintf(stderr, "amazons-check: print the answer: %v\n", err)
@@ -212,13 +211,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return worst
 }
 
+// words returns the text of an error, with "interrupted" for the end of the context.
+func words(err error) string {
+	return strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+}
+
 // print says what was found in a file: the report, if there is one, and as JSON also why it does not hold.
 func (c *command) print(stdout io.Writer, file string, report *checker.Report, fault error) error {
 	if c.asJSON {
 		a := answer{MessageType: "verification", File: file, Report: report}
 		a.Verified = fault == nil && report.Complete()
 		if fault != nil {
-			a.Reason = fault.Error()
+			a.Reason = words(fault)
 			errors.As(fault, &a.Fault)
 		}
 		return json.NewEncoder(stdout).Encode(a)

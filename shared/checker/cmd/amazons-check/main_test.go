@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 		{"a sample of one file", []string{"--sample", "1%", good}, 64, "", "one file"},
 		{"half a share", []string{"--sample", "0.5", good}, 64, "", "above 0%"},
 		{"no shard", []string{"--shard", "17/16", good}, 64, "", "such as 3/16"},
-		{"a seed of no sample", []string{"--seed", "3", good}, 64, "", "--seed chooses a sample; give --sample as well"},
+		{"a seed alone", []string{"--seed", "3", good}, 64, "", "--seed chooses a sample; give --sample as well"},
 		{"a folder", []string{good, parts}, 64, "", "x.parts is a folder; give a certificate or a manifest, such as " +
 			strings.TrimSuffix(parts, ".parts") + ".proof"},
 		{"unknown flag", []string{"--nothing", good}, 64, "", "not defined"},
@@ -137,8 +137,13 @@ func TestJSON(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code := run(ctx, []string{good}, io.Discard, io.Discard); code != exitInterrupted {
+	var out, told strings.Builder
+	if code := run(ctx, []string{"--json", good}, &out, &told); code != exitInterrupted {
 		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(out.String(), `"reason":"interrupted"`) ||
+		!strings.HasSuffix(told.String(), ": interrupted\n") {
+		t.Errorf("it says %q and %q", out.String(), told.String())
 	}
 }
 
