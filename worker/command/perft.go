@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -36,7 +37,7 @@ func perftCommand() *cobra.Command {
 		Use:   "perft BOARD|POSITION DEPTH",
 		Short: "Count the sequences of moves of a given length",
 		Args:  cobra.MinimumNArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			p, err := parsePosition(args[:len(args)-1])
 			if err != nil {
 				return err
@@ -46,13 +47,20 @@ func perftCommand() *cobra.Command {
 				return cli.Usagef("depth %q: it must be a number from 0 to %d", args[len(args)-1], p.Board.Squares())
 			}
 			begun := time.Now()
-			r := perft(p, depth, cores)
+			counted := make(chan perftResult, 1)
+			go func() { counted <- perft(p, depth, cores) }()
+			var r perftResult
+			select {
+			case r = <-counted:
+			case <-ctx.Done(): // the count is left behind, as the program ends
+				return cli.ErrInterrupted
+			}
 			r.Seconds = time.Since(begun).Seconds()
 			if !divide {
 				r.Moves = nil
 			}
 			return show(c, asJSON, r)
-		},
+		}),
 	}
 	c.Flags().BoolVar(&divide, "divide", false, "also print the count of each first move")
 	jsonFlag(c, &asJSON)
