@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"amazonsfarm/master/store"
 	"amazonsfarm/shared/cli"
 )
 
@@ -25,6 +26,19 @@ func TestInterruptedVerification(t *testing.T) {
 		if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(out.String(), `interrupted"`) ||
 			strings.Contains(out.String(), context.Canceled.Error()) {
 			t.Errorf("%v: %v, %.300q", args, err, out.String())
+		}
+	}
+}
+
+// TestInterruptedStore: a command about a store says that it was interrupted, unless its work was done by then.
+func TestInterruptedStore(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, given := range []error{nil, ctx.Err()} {
+		_, _, err := watched(ctx, storeBackup(), func(store.Progress) (int, error) { return 0, given })
+		if given == nil && err != nil || given != nil && (cli.ExitCode(err) != cli.ExitInterrupted ||
+			cli.Words(err) != "interrupted") {
+			t.Errorf("%v became %v", given, err)
 		}
 	}
 }

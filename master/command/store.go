@@ -54,7 +54,7 @@ func watched[T any](ctx context.Context, c *cobra.Command, f func(store.Progress
 	})
 	// Work that is done in spite of a signal is not thrown away: a result without an error stays one.
 	if ctx.Err() != nil && err != nil {
-		err = cli.As(cli.ErrInterrupted, nil)
+		err = cli.ErrInterrupted
 	}
 	return result, time.Since(began).Seconds(), err
 }

@@ -50,8 +50,8 @@ func (p Progress) tell(part string, done, total int64) {
 
 // BackupFile copies a store that no process has open for writing, with parts also its parts, before
 // the copy gets its name. The path of the copy must be free. BackupFile checks the copy before it gives it its name,
-// and returns the report of the check. Errors: those of Open and of the file system,
-// disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
+// and returns the report of the check. Where it fails, the folder of parts that it has made is gone again. Errors:
+// those of Open and of the file system, disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
 func BackupFile(ctx context.Context, from, to string, parts bool, progress Progress) (Report, error) {
 	s, err := Open(from, Options{ReadOnly: true})
 	if err != nil {
@@ -78,6 +78,13 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 		return Report{}, err
 	}
 	if parts {
+		folder := EvidenceFolder(to)
+		made := disk.Free(folder) == nil
+		defer func() {
+			if made && disk.Free(to) == nil { // the copy has no name: nothing belongs to its parts
+				os.RemoveAll(folder)
+			}
+		}()
 		if err := s.copyParts(ctx, to, progress); err != nil {
 			return Report{}, fmt.Errorf("back up proof store: %w", err)
 		}

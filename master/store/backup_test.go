@@ -208,6 +208,25 @@ func TestBackupFile(t *testing.T) {
 	if r, err := CheckFile(t.Context(), all, nil); err != nil || !r.Good || r.Certificates != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
+	// An interrupted copy leaves no parts, and takes none that were there.
+	other := filepath.Join(t.TempDir(), "other.db")
+	for _, there := range []bool{false, true} {
+		if there {
+			if err := os.Mkdir(EvidenceFolder(other), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		_, err := BackupFile(ctx, path, other, true, func(part string, _, _ int64) {
+			if part == "copying parts" {
+				cancel()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || disk.Free(other) != nil ||
+			(disk.Free(EvidenceFolder(other)) == nil) == there {
+			t.Errorf("an interrupted copy, parts there %v: %v", there, err)
+		}
+	}
 	// A damaged part is not copied.
 	evidence := []byte(strings.Repeat("evidence", 50_000))
 	part := partFile(path, proof.IDOf(evidence))
