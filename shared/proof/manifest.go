@@ -493,23 +493,38 @@ func narrowest(ctx context.Context, c Certificate, positions int) (cut, entries 
 	return cut, entries, nil
 }
 
-// WriteParts splits c and writes the manifest and its parts.
-func WriteParts(ctx context.Context, name string, c Certificate, positions int) (Manifest, error) {
-	m := Manifest{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots}
-	folder := PartsFolder(name)
+// WriteParts splits c and writes the manifest and its parts. Where that fails, the parts that it has made are gone
+// again.
+func WriteParts(ctx context.Context, name string, c Certificate, positions int) (m Manifest, err error) {
+	m = Manifest{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots}
+	folder, known := PartsFolder(name), map[ID]bool{}
+	there, absent := os.ReadDir(folder) // in order
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return m, fmt.Errorf("write parts: %w", err)
 	}
-	known := map[ID]bool{}
-	err := Split(ctx, c, positions, func(c Certificate) error {
+	defer func() {
+		if err == nil || disk.Free(name) != nil { // a manifest may have them
+			return
+		}
+		for id := range known {
+			if _, old := slices.BinarySearchFunc(there, id.Name(), func(e os.DirEntry, name string) int {
+				return strings.Compare(e.Name(), name)
+			}); !old {
+				os.Remove(filepath.Join(folder, id.Name()))
+			}
+		}
+		if absent != nil {
+			os.Remove(folder)
+		}
+	}()
+	if err := Split(ctx, c, positions, func(c Certificate) error {
 		p, err := SavePart(folder, c)
 		if err == nil && !known[p.ID] {
 			known[p.ID] = true
 			m.Parts = append(m.Parts, p)
 		}
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return m, err
 	}
 	return m, WriteManifest(name, m)

@@ -2,6 +2,7 @@ package proof_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -99,6 +100,49 @@ func TestSplitLacking(t *testing.T) {
 	err := proof.Split(t.Context(), c, 30, func(proof.Certificate) error { return nil })
 	if !errors.Is(err, proof.ErrMissing) {
 		t.Error(err)
+	}
+}
+
+// crowd is a context that ends when a folder has three files.
+type crowd struct {
+	context.Context
+	folder string
+}
+
+func (c crowd) Err() error {
+	if files, _ := os.ReadDir(c.folder); len(files) > 2 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestPartsOfNoProof: parts that come to no manifest are taken away, and nothing else is.
+func TestPartsOfNoProof(t *testing.T) {
+	c, _ := sample(t)
+	name := filepath.Join(t.TempDir(), "game.proof")
+	if _, err := proof.WriteParts(t.Context(), name, c, 20); err != nil {
+		t.Fatal(err)
+	}
+	folder := proof.PartsFolder(name)
+	all, err := os.ReadDir(folder)
+	if err != nil || len(all) < 5 {
+		t.Fatal(len(all), err)
+	}
+	for _, kept := range []int{1, 0} {
+		for _, e := range all[kept:] {
+			os.Remove(filepath.Join(folder, e.Name()))
+		}
+		if os.Remove(name); kept == 0 {
+			os.Remove(folder)
+		}
+		ctx := crowd{t.Context(), folder}
+		if _, err := proof.WriteParts(ctx, name, c, 20); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		left, err := os.ReadDir(folder)
+		if len(left) != kept || kept == 1 && left[0].Name() != all[0].Name() || (err == nil) != (kept == 1) {
+			t.Errorf("there were %d: %v, %v", kept, left, err)
+		}
 	}
 }
 
