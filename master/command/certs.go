@@ -60,7 +60,9 @@ func (f *certsFlags) command(c *cobra.Command, do func(args []string) ([]credent
 		f.out = c.OutOrStdout()
 		list, err := do(args)
 		for _, r := range list {
-			err = errors.Join(err, f.print(r))
+			if bad := f.print(r); bad != nil { // the others would fail alike
+				return errors.Join(err, bad)
+			}
 		}
 		return err
 	}
