@@ -20,11 +20,15 @@ import (
 // memoryBuffer is the size of the buffer of an in-memory connection, in bytes each way.
 const memoryBuffer = 1 << 20
 
-// RunEmbedded runs the campaign with workers in this process, over gRPC on an in-memory connection:
+// workersOfConnection is how many workers share an in-memory connection. Each has its stream and uploads parts, and
+// a connection may have 256 calls. With one connection a worker, the buffers of many workers would take gigabytes.
+const workersOfConnection = 64
+
+// RunEmbedded runs the campaign with workers in this process, over gRPC on in-memory connections:
 // the same code as on many machines. It returns what Loop.Run returns, or the errors of all
 // workers when none could go on. A drain that ends calls the leases back first; ctx ends everything
 // at once.
-// At its end the deferred calls stop, in this order: the workers, their connection, the server, and the
+// At its end the deferred calls stop, in this order: the workers, their connections, the server, and the
 // goroutines around it. Each still needs the next one while it stops.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
 	listener := bufconn.Listen(memoryBuffer)
@@ -43,11 +47,13 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return listener.DialContext(ctx)
 		}))
-	conn, err := grpc.NewClient("passthrough:///embedded", options...)
-	if err != nil {
-		return fmt.Errorf("connect embedded workers: %w", err)
+	conns := make([]*grpc.ClientConn, len(workers)/workersOfConnection+1)
+	for i := range conns {
+		if conns[i], err = grpc.NewClient("passthrough:///embedded", options...); err != nil {
+			return fmt.Errorf("connect embedded workers: %w", err)
+		}
+		defer conns[i].Close()
 	}
-	defer conn.Close()
 
 	// run ends with ctx, or when no worker is left to go on: then cut gives the failures as the cause.
 	// working does not end with ctx: the loop ends first, and leave then ends the workers that are still
@@ -64,7 +70,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 	for i, c := range workers {
 		c.Name = cmp.Or(c.Name, fmt.Sprintf("embedded-%d", i+1))
 		agents.Go(func() {
-			err := agent.Run(working, conn, c)
+			err := agent.Run(working, conns[i/workersOfConnection], c)
 			mu.Lock()
 			defer mu.Unlock()
 			left--

@@ -369,6 +369,21 @@ func TestWorkerCannotStart(t *testing.T) {
 	}
 }
 
+// TestManyEmbedded runs more workers than one connection may have calls: parts are delivered all the same.
+func TestManyEmbedded(t *testing.T) {
+	f, err := Open(Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 10_000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err = f.RunEmbedded(ctx, nil, slices.Repeat([]agent.Config{{Cores: 1, TableBytes: 1 << 20}}, 300)); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
 // TestLook plays a solved board from its store to the end, again and again: the winner plays what
 // the explorer shows, the loser anything. The evidence is in many parts; all that is shown
 // agrees with exhaustive search, and nothing that is needed is missing.
