@@ -4,6 +4,7 @@
 package command
 
 import (
+	"bufio"
 	"context"
 	"embed"
 	"errors"
@@ -135,6 +136,30 @@ func jsonFlag(c *cobra.Command, asJSON *bool) {
 
 func coresFlag(c *cobra.Command, cores *int) {
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "use `N` cores")
+}
+
+// maxLine is more than a line with a position or an area has, in bytes.
+const maxLine = 1 << 16
+
+// readLines reads lines until ctx ends. Of one that is too long it gives the beginning and "…", which is no position
+// and no area.
+func readLines(ctx context.Context, in io.Reader) *bufio.Scanner {
+	scanner, within := bufio.NewScanner(cli.Reader(ctx, in)), false // within a line that is too long
+	scanner.Buffer(make([]byte, maxLine), maxLine)
+	scanner.Split(func(data []byte, end bool) (n int, line []byte, err error) {
+		n, line, err = bufio.ScanLines(data, end)
+		begins := !within
+		if n == 0 && len(data) == maxLine {
+			n, line, within = maxLine, append(data[:40:40], "…"...), true
+		} else if n > 0 {
+			within = false
+		}
+		if !begins {
+			line = nil
+		}
+		return n, line, err
+	})
+	return scanner
 }
 
 // lineText is a line of input without spaces around it and without a byte order mark, which some editors put at the

@@ -17,9 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxLine is the longest line that is read, in bytes.
-const maxLine = 4096
-
 // line is a line of input with its answer, once it has one.
 type line struct {
 	text   string
@@ -92,8 +89,7 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 func (l *lines) read(ctx context.Context, in io.Reader) error {
 	defer close(l.work)
 	defer close(l.order)
-	scanner := bufio.NewScanner(cli.Reader(ctx, in))
-	scanner.Buffer(make([]byte, 0, maxLine), maxLine)
+	scanner := readLines(ctx, in)
 	for scanner.Scan() {
 		next := line{lineText(scanner.Text()), make(chan lineAnswer, 1)}
 		if next.text == "" {
@@ -114,9 +110,7 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 		return ctx.Err()
 	}
 	l.ended.Store(true)
-	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
-		l.unread = cli.Usagef("the line after position %d is longer than %d bytes", l.given.Load(), maxLine)
-	} else if err != nil {
+	if err := scanner.Err(); err != nil {
 		l.unread = fmt.Errorf("read positions: %w", err)
 	}
 	return nil

@@ -76,18 +76,19 @@ func TestProofFileOfAnother(t *testing.T) {
 	}
 }
 
-// TestLinesBeforeATooLongOne: a line that cannot be read takes no answer from those before it.
-func TestLinesBeforeATooLongOne(t *testing.T) {
+// TestTooLongLine: a line that is too long is answered with an error, and those before and after it as ever.
+func TestTooLongLine(t *testing.T) {
 	c, out := solveCommand(), new(strings.Builder)
-	c.SetIn(strings.NewReader(strings.Repeat("4x4\n", 9) + strings.Repeat("x", maxLine+1)))
+	c.SetIn(strings.NewReader(strings.Repeat("4x4\n", 9) + "4x4" + strings.Repeat(" ", maxLine) +
+		"b\n4x4\n" + strings.Repeat("x", 3*maxLine)))
 	c.SetOut(out)
 	c.SetErr(io.Discard)
 	c.SetArgs([]string{"-", "--no-proof", "--table", "4MiB"})
 	err := c.ExecuteContext(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "the line after position 9 is longer than 4096 bytes") {
+	if err == nil || !strings.Contains(err.Error(), "2 lines were not answered") {
 		t.Error(err)
 	}
-	if n := strings.Count(out.String(), `"winner":"second"`); n != 9 {
+	if n := strings.Count(out.String(), `"winner":"second"`); n != 10 {
 		t.Errorf("%d answers:\n%s", n, out)
 	}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -112,7 +111,7 @@ type valuer struct {
 
 // lines answers each line of in.
 func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON bool) error {
-	scan := bufio.NewScanner(cli.Reader(ctx, in))
+	scan := readLines(ctx, in)
 	all, bad := 0, 0
 	for scan.Scan() && ctx.Err() == nil {
 		text := lineText(scan.Text())
@@ -140,8 +139,6 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	}
 	if err := scan.Err(); ctx.Err() != nil {
 		return interrupted(ctx.Err())
-	} else if errors.Is(err, bufio.ErrTooLong) {
-		return cli.Usagef("the line after area %d is longer than %d bytes", all, bufio.MaxScanTokenSize)
 	} else if err != nil {
 		return cli.Usagef("read standard input: %w", err)
 	}
