@@ -34,7 +34,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/store"
@@ -114,6 +113,9 @@ func coresFlag(c *cobra.Command, cores *int) {
 // work on a store; where a command can read something else, what is given beats the variable.
 func storeGiven(c *cobra.Command) bool { return given(c, "store", "AMAZONS_STORE") }
 
+// errOneProof is the error about two certificates, or none.
+var errOneProof = cli.Usagef("give a certificate or --store FILE, one of them")
+
 // given reports whether a flag is on the command line, and not its variable alone.
 func given(c *cobra.Command, flag, variable string) bool {
 	f := c.Flags().Lookup(flag)
@@ -151,18 +153,17 @@ func chooseTable(t *cli.TableSize, w io.Writer, workers int) error {
 	if err := t.Resolve(w); err != nil {
 		return err
 	}
-	return checkTable(t.Bytes, workers)
+	return checkTable("--table "+t.String(), t.Bytes, workers)
 }
 
-// checkTable refuses tables that do not fit this machine or are too small to share.
-func checkTable(bytes int64, workers int) error {
+// checkTable refuses tables that do not fit this machine or are too small to share. given is the flag with its value.
+func checkTable(given string, bytes int64, workers int) error {
 	if smallest := int64(dfpn.MinTableBytes); bytes/int64(workers) < smallest {
-		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers,
-			cli.FormatSize(smallest))
+		return cli.Usagef("%s: each of %d workers needs at least %s", given, workers, cli.FormatSize(smallest))
 	}
 	t, err := dfpn.NewTable(bytes)
 	if err != nil {
-		return cli.Usagef("--table %s: %w", cli.FormatSize(bytes), err)
+		return cli.Usagef("%s: %w", given, err)
 	}
 	return t.Close()
 }
@@ -173,21 +174,12 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 	if isProof(storeFile) {
 		return cli.Usagef("--store %s: it is a certificate; name a store", storeFile)
 	}
-	for _, f := range []struct{ flag, file string }{{"store", storeFile}, {"proof", proof}} {
-		folder := filepath.Dir(f.file)
-		switch err := unix.Access(folder, unix.W_OK); {
-		case errors.Is(err, os.ErrNotExist) && willMake && folder == filepath.Dir(storeFile):
-		case errors.Is(err, os.ErrNotExist):
-			return cli.Usagef("--%s %s: there is no folder %s", f.flag, f.file, folder)
-		case err != nil:
-			return cli.Usagef("--%s %s: the folder %s cannot be written to: %w", f.flag, f.file, folder, err)
+	for _, f := range []struct{ where, file string }{{"--store ", storeFile}, {"--proof ", proof}} {
+		if folder := filepath.Dir(f.file); willMake && folder == filepath.Dir(storeFile) && !isFolder(folder) {
+			continue
 		}
-		info, err := os.Stat(f.file)
-		if err == nil && info.IsDir() {
-			return cli.Usagef("--%s %s: it is a folder; name a file in it", f.flag, f.file)
-		}
-		if err == nil && !info.Mode().IsRegular() || errors.Is(err, unix.ENOTDIR) {
-			return cli.Usagef("--%s %s: it is no regular file in a folder", f.flag, f.file)
+		if err := cli.CheckOutput(f.where, f.file); err != nil {
+			return err
 		}
 	}
 	a, errA := filepath.Abs(storeFile)

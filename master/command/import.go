@@ -25,6 +25,9 @@ func importCommand() *cobra.Command {
 		if parts != "" && !isFolder(parts) {
 			return r, cli.Usagef("--parts %s: there is no such folder", parts)
 		}
+		if err := cli.CheckOutput("--store ", storeFile); err != nil {
+			return r, err
+		}
 		defer showTime(ctx, c, "importing")()
 		r, err = archive.Import(ctx, args[0], storeFile, parts)
 		return r, copyError(err)

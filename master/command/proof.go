@@ -49,6 +49,9 @@ func proofPackCommand() *cobra.Command {
 	var limit int64
 	c := converting(&cobra.Command{Use: "pack NAME.proof FILE", Short: "Make one certificate of a proof in parts"},
 		"proof-pack", "packing", func(ctx context.Context, from, to string) (string, error) {
+			if err := cli.CheckOutput("", to); err != nil {
+				return "", err
+			}
 			cert, err := proof.Pack(ctx, from, limit)
 			if err != nil {
 				return "", err
@@ -107,9 +110,12 @@ var wholePositions int64 = proof.OneFilePositions
 func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string,
 	p amazons.Position, last *amazons.Move, err error) {
 	if s.store != "" && (len(args) == 0 || storeGiven(c)) {
+		if len(args) > 0 && (isProof(args[0]) || isStore(args[0])) {
+			return cert, "", p, nil, errOneProof
+		}
 		cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign)
 	} else if len(args) == 0 {
-		return cert, "", p, nil, cli.Usagef("give a certificate or --store FILE, one of them")
+		return cert, "", p, nil, errOneProof
 	} else {
 		from, args = args[0], args[1:]
 		if isStore(from) {
@@ -143,15 +149,16 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 
 // findPosition returns the position that arguments name, perhaps a position, then perhaps moves from it or from the
 // certificate's first root, with those before it, the first one first.
-// A first argument that is no move is tried as a position. Where it does not look like one either, the
-// error is about the move.
+// A first argument that is no move is a position if it names a board, or has rows or a side to move. If not, the error
+// is about the move.
 func findPosition(c *proof.Certificate, args []string) (way []amazons.Position, last *amazons.Move, err error) {
 	p := c.Roots[0].Position(c.Board)
 	if len(args) > 0 {
 		if _, notMove := amazons.ParseMove(c.Board, args[0]); notMove != nil {
+			_, notBoard := amazons.ParseBoard(args[0])
 			given, err := amazons.ParsePosition(args[0])
 			switch {
-			case !strings.ContainsAny(args[0], " /") && (err != nil || strings.Contains(args[0], "-")):
+			case notBoard != nil && !strings.ContainsAny(args[0], " /"):
 				return nil, nil, cli.Usagef("move 1: %w", notMove)
 			case err != nil:
 				return nil, nil, cli.Usagef("%w", err)

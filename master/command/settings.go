@@ -54,25 +54,25 @@ func newSettings() *settings {
 func (s *settings) addLeases() {
 	t, d := &s.farm.Tree, tree.Config{}.WithDefaults()
 	s.title = "Leases and tree"
-	define(s, s.all.Uint64Var, "initial-budget", &t.InitialBudget, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "initial-budget", &t.InitialBudget, 1, math.MaxInt64,
 		"search `NODES` in a position's first lease (default %d, fewer in a young campaign)", d.InitialBudget)
-	define(s, s.all.IntVar, "probe-percent", &t.ProbePercent, 0, 100,
+	define(s, s.all.IntVar, "probe-percent", &t.ProbePercent, 1, 100,
 		"give a first lease at least `N` percent of the initial budget (default %d)", d.ProbePercent)
-	define(s, s.all.Uint64Var, "max-budget", &t.MaxBudget, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "max-budget", &t.MaxBudget, 1, math.MaxInt64,
 		"search at most `NODES` in a lease (default %d, or the initial budget)", d.MaxBudget)
-	define(s, s.all.Uint64Var, "split-after", &t.SplitAfter, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "split-after", &t.SplitAfter, 1, math.MaxInt64,
 		"split a position after `NODES` (default %d)", d.SplitAfter)
 	define(s, s.all.IntVar, "short-percent", &t.ShortPercent, -1, 100,
 		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
-	define(s, s.all.IntVar, "silent-heartbeats", &t.SilentTicks, 0, cli.Most,
+	define(s, s.all.IntVar, "silent-heartbeats", &t.SilentTicks, 1, cli.Most,
 		"lose a lease after `N` heartbeats without progress (default 10, at a heartbeat of 1s)")
 	define(s, s.all.DurationVar, "heartbeat", &s.farm.Loop.Heartbeat, 10*time.Millisecond, 24*time.Hour,
 		"let workers report once in `TIME` (default 1s)")
-	define(s, s.all.IntVar, "results-per-second", &s.farm.Results, 0, cli.Most,
+	define(s, s.all.IntVar, "results-per-second", &s.farm.Results, 1, cli.Most,
 		"make leases longer above `N` results a second (default %d)", d.ResultsPerTick)
-	define(s, s.all.IntVar, "tree-positions", &t.MaxPositions, 0, cli.Most,
+	define(s, s.all.IntVar, "tree-positions", &t.MaxPositions, 1, cli.Most,
 		"keep at most `N` positions in the tree, 500 bytes each (default %d)", d.MaxPositions)
-	define(s, s.all.IntVar, "tree-facts", &t.MaxFacts, 0, cli.Most,
+	define(s, s.all.IntVar, "tree-facts", &t.MaxFacts, 1, cli.Most,
 		"keep at most `N` facts in memory, 150 bytes each (default %d)", d.MaxFacts)
 }
 
@@ -82,11 +82,11 @@ func (s *settings) addWorkers() {
 	s.title = "Trust in workers"
 	define(s, s.all.IntVar, "check-first", &s.farm.Tree.CheckFirst, 0, cli.Most,
 		"check `N` results of a new party (default 2; 0: trust all)")
-	define(s, s.all.IntVar, "max-offences", &l.MaxOffences, 0, cli.Most,
+	define(s, s.all.IntVar, "max-offences", &l.MaxOffences, 1, cli.Most,
 		"quarantine a party after `N` offences (default 3)")
 	s.title = "Limits of a worker"
-	define(s, s.all.IntVar, "max-workers", &l.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
-	define(s, s.all.Float64Var, "worker-messages", &r.SessionMessages, 0, 1e9,
+	define(s, s.all.IntVar, "max-workers", &l.MaxWorkers, 1, cli.Most, "serve at most `N` workers (default 10000)")
+	define(s, s.all.Float64Var, "worker-messages", &r.SessionMessages, 1, 1e9,
 		"accept `N` messages a second from a worker (default 2000)")
 	s.size("max-certificate", &r.MaxCertificateBytes, "accept certificates up to `SIZE` (default 256MiB)")
 	define(s, s.all.Int64Var, "upload-rate", &r.UploadRate, -1, 1<<40,
@@ -95,9 +95,9 @@ func (s *settings) addWorkers() {
 		"end a call that is silent for `TIME` (default 1m)")
 	s.size("hints", &l.HintBytes, "keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
 	s.title = "Limits of a credential"
-	define(s, s.all.Float64Var, "credential-messages", &s.access.MessagesPerSecond, 0, 1e9,
+	define(s, s.all.Float64Var, "credential-messages", &s.access.MessagesPerSecond, 1, 1e9,
 		"accept `N` messages a second from a credential (default 4000)")
-	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 0, cli.Most,
+	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 1, cli.Most,
 		"accept `N` calls at a time from a credential (default 64; a worker needs 2)")
 	s.size("credential-uploads", &s.access.UploadBytes,
 		"accept uploads of `SIZE` at a time from a credential (default 1GiB)")
@@ -120,9 +120,9 @@ func (s *settings) addRest() {
 		})
 	s.all.Lookup("evidence").DefValue = "keep"
 	s.group("evidence")
-	define(s, s.all.IntVar, "max-campaigns", &s.farm.Store.MaxCampaigns, 0, cli.Most,
+	define(s, s.all.IntVar, "max-campaigns", &s.farm.Store.MaxCampaigns, 1, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")
-	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Loop.Credit, 0, math.MaxInt64,
+	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Loop.Credit, 1, math.MaxInt64,
 		"let a campaign that was idle catch up `NODES` (default 10000000)")
 	s.title = "Pages"
 	define(s, s.all.DurationVar, "page-period", &s.pages.Period, 100*time.Millisecond, time.Minute,
@@ -135,7 +135,8 @@ func (s *settings) addRest() {
 // would see results without evidence, and quarantine the worker.
 const leastCertificate = 128 << 20
 
-// define adds a setting with a range. A zero value stands for the default that the help names.
+// define adds a setting with a range. A setting that nobody gives stays zero, which stands for the default that the
+// help names.
 func define[T cli.Number](s *settings, add func(*T, string, T, string), name string, at *T, low, high T, help string,
 	values ...any) {
 	// Without this, help would show the zero as the default.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/worker/agent"
 )
 
@@ -60,13 +62,13 @@ func simulateCommand() *cobra.Command {
 	flags.Uint64Var(&x.MaxNodes, "nodes", 0, "give up a run after `NODES`, not scaled (exit code 3; default: never)")
 	flags.IntSliceVar(&f.workers, "workers", []int{1, 4, 16, 64}, "run `N,...` workers; 1 is always among them")
 	flags.Lookup("workers").DefValue = "1,4,16,64"
-	flags.Float64Var(&x.Speed, "speed", 50_000, "search `N` nodes a second in each worker")
+	cli.Ranged(flags, flags.Float64Var, "speed", &x.Speed, 50_000, 1, 1e12, "search `N` nodes a second in each worker")
 	cli.Ranged(flags, flags.Float64Var, "speed-spread", &x.SpeedSpread, 0, 0, 1000,
 		"let workers differ by `X`; 1: from half to twice the middle")
 	flags.Var(&f.table, "table", "give each worker a table of `SIZE`, not scaled")
 	flags.Var(&f.tables, "tables", "limit the tables of all workers together to `SIZE`")
 	flags.BoolVar(&x.SharedTable, "shared-table", false, "share one table among all workers, as a bound")
-	flags.IntVar(&x.PrefetchPercent, "prefetch", agent.PrefetchPercent,
+	cli.Ranged(flags, flags.IntVar, "prefetch", &x.PrefetchPercent, agent.PrefetchPercent, 0, 100,
 		"ask early where the wait takes `N` percent of a lease (0: never)")
 	flags.DurationVar(&x.Delay, "delay", 0, "let a message travel for `TIME` one way")
 	cli.Ranged(flags, flags.Float64Var, "loss-rate", &x.LossRate, 0, 0, 0.5,
@@ -75,7 +77,7 @@ func simulateCommand() *cobra.Command {
 		"let a worker crash `N` times in an hour")
 	flags.BoolVar(&f.evidence, "evidence", true, "count the time of evidence and its checks")
 	flags.Uint64Var(&x.Seed, "seed", 1, "start all chance from `N`")
-	flags.Uint64Var(&x.Scale, "scale", 100, "let one searched node stand for `N`")
+	cli.Ranged(flags, flags.Uint64Var, "scale", &x.Scale, 100, 1, math.MaxInt64, "let one searched node stand for `N`")
 	flags.StringVar(&f.record, "record", "", "keep finished runs in `FILE` and do not repeat them")
 	flags.StringVar(&f.svg, "svg", "", "draw the curve into `FILE`")
 	flags.StringVar(&f.name, "title", "", "call the picture `TITLE` (default: the question)")
@@ -103,7 +105,8 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 			return cli.Usagef("--workers %d: it must be from 1 to %d", n, maxCores)
 		}
 	}
-	if err := errors.Join(f.settings.read(), checkTable(int64(f.tables), 1)); err != nil {
+	if err := errors.Join(f.settings.read(), checkTable("--tables "+f.tables.String(), int64(f.tables), 1),
+		cli.CheckOutput("--svg ", f.svg), cli.CheckOutput("--record ", f.record)); err != nil {
 		return err
 	}
 	o, c := &f.settings.farm, &f.config
@@ -115,7 +118,7 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 	}
 	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), o.Loop.HintBytes
 	c.HintEntries = hintEntries
-	if first := c.Tree.InitialBudget / max(1, c.Scale); first < simulate.ShortLease {
+	if first := c.Tree.InitialBudget / c.Scale; first < simulate.ShortLease {
 		fmt.Fprintf(w, "first leases search %d nodes each (--initial-budget %d over --scale %d): below %d nodes even "+
 			"one worker searches more than it would by itself, so many workers look better than they are\n",
 			first, c.Tree.InitialBudget, c.Scale, simulate.ShortLease)
@@ -147,17 +150,13 @@ func (f *simulateFlags) start(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if f.svg != "" {
-		file, err := os.Create(f.svg)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(curve.WriteSVG(file, f.name), file.Close()); err != nil {
-			return err
-		}
-	}
 	if *f.asJSON {
-		return cli.Answer(cmd, true, curve, "")
+		err = cli.Answer(cmd, true, curve, "")
+	} else {
+		err = curve.WriteTable(cmd.OutOrStdout())
 	}
-	return curve.WriteTable(cmd.OutOrStdout())
+	if err != nil || f.svg == "" {
+		return err
+	}
+	return disk.Replace(f.svg, 0o644, func(file *os.File) error { return curve.WriteSVG(file, f.name) })
 }

@@ -92,7 +92,7 @@ func verifyCommand() *cobra.Command {
 			case len(args) == 0 && isProof(storeFile):
 				return cli.Usagef("%s is a certificate: write %s verify %s", storeFile, program, cli.Quoted(storeFile))
 			case len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "":
-				return cli.Usagef("give a certificate or --store FILE, one of them")
+				return errOneProof
 			}
 			switch options.Sample = share.Sample; {
 			case share.parts > 0 && !again:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 type TableSize struct {
 	Bytes int64
 	Auto  bool // Bytes is not chosen yet
+	given string
 }
 
 // autoShare is the share of the free memory that a table takes with auto, one in so many: half. The
@@ -20,12 +22,12 @@ type TableSize struct {
 // fills.
 const autoShare = 2
 
-// String returns auto, or the size in its shortest exact form, such as 256MiB.
+// String returns auto, or the size as it was given; one that was not given has its shortest exact form, such as 256MiB.
 func (t *TableSize) String() string {
 	if t.Auto {
 		return "auto"
 	}
-	return (*Size)(&t.Bytes).String()
+	return cmp.Or(t.given, (*Size)(&t.Bytes).String())
 }
 
 // Set reads a size or auto.
@@ -38,7 +40,7 @@ func (t *TableSize) Set(text string) error {
 	if err != nil {
 		return fmt.Errorf("%w; or write auto", err)
 	}
-	*t = TableSize{Bytes: n}
+	*t = TableSize{Bytes: n, given: strings.TrimSpace(text)}
 	return nil
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 func TestTableSize(t *testing.T) {
-	for text, want := range map[string]string{"64MiB": "64MiB", "1g": "1GiB", "auto": "auto", " AUTO ": "auto",
-		"1000": "1000"} {
+	for text, want := range map[string]string{"64MiB": "64MiB", "1g": "1g", "auto": "auto", " AUTO ": "auto",
+		"1000": "1000", " 100TB": "100TB"} {
 		var size TableSize
 		if err := size.Set(text); err != nil || size.String() != want {
 			t.Errorf("%q is %q, %v; want %q", text, size.String(), err, want)

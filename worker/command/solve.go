@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"amazonsfarm/shared/proof"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 )
 
 func solveCommand() *cobra.Command {
@@ -95,19 +93,10 @@ func solveCommand() *cobra.Command {
 // checkProofFile refuses a certificate's file that could not be written, or that holds something else, before hours of
 // search go into its content. An empty name is no file, and needs no folder.
 func checkProofFile(q question) error {
-	folder := filepath.Dir(q.proofFile)
-	in, err := os.Stat(folder)
-	there, missing := os.Stat(q.proofFile)
-	switch {
-	case q.proofFile == "":
-	case err != nil || !in.IsDir():
-		return cli.Usagef("--proof %s: there is no folder %s", q.proofFile, folder)
-	case unix.Access(folder, unix.W_OK) != nil: // now, and not after hours of search
-		return cli.Usagef("--proof %s: nothing can be written to the folder %s", q.proofFile, folder)
-	case missing != nil:
-	case !there.Mode().IsRegular():
-		return cli.Usagef("--proof %s: it is there and is not a regular file", q.proofFile)
-	case there.Size() > 0 && !q.certified():
+	if err := cli.CheckOutput("--proof ", q.proofFile); err != nil {
+		return err
+	}
+	if there, err := os.Stat(q.proofFile); err == nil && there.Size() > 0 && !q.certified() {
 		return cli.Usagef("--proof %s: it is there and is no certificate of this question: move it, or name another "+
 			"file", q.proofFile)
 	}
