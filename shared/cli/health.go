@@ -54,6 +54,8 @@ func askHealth(ctx context.Context, address string, w io.Writer) error {
 	if err != nil {
 		if dial, ok := errors.AsType[*net.OpError](err); ok {
 			err = dial.Err
+		} else if ctx.Err() == nil {
+			return fmt.Errorf("what answers at %s are no pages; perhaps it is the port for workers (--listen)", address)
 		}
 		return fmt.Errorf("no pages answer at %s: %w; they are on where a program has --http", address, err)
 	}

@@ -50,6 +50,14 @@ func TestHealth(t *testing.T) {
 	health(ExitFailed, "", "program: not ready: draining: told to\n")
 	health(ExitUsage, "", "program: --http 7171: write HOST:PORT, such as 127.0.0.1:7171\n", "--http", "7171")
 	health(ExitUsage, "", "program: --http ", "--http", "a b:1")
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, _ := http.NewResponseController(w).Hijack()
+		conn.Write([]byte("\x00\x00\x12\x04\x00\x00\x00\x00\x00\n")) // as gRPC begins
+		conn.Close()
+	}))
+	defer other.Close()
+	health(ExitFailed, "", "program: what answers at "+other.Listener.Addr().String()+" are no pages; perhaps it is",
+		"--http", other.Listener.Addr().String())
 	server.Close()
 	health(ExitFailed, "", "program: no pages answer at ")
 }
