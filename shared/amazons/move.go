@@ -20,13 +20,13 @@ func (m Move) Compare(o Move) int {
 }
 
 // ParseMove reads a move on board b: three squares, in either case, with any of the
-// separators - x / , ( ) and space between them, or none. It does not ask whether the move is
+// separators - – > x × * / , : ( ) and spaces between them, or none. It does not ask whether the move is
 // legal; see [Position.ParseMove]. Errors wrap ErrMove.
 func ParseMove(b Board, text string) (Move, error) {
 	var squares []Square
 	rest := strings.ToUpper(strings.TrimSpace(text))
 	for {
-		rest = strings.TrimLeft(rest, "-X/,() \t:")
+		rest = strings.TrimLeft(rest, "-–>X×*/,:() \t")
 		if rest == "" {
 			break
 		}

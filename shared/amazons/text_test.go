@@ -211,7 +211,7 @@ func TestParseMove(t *testing.T) {
 	want := Move{1, 25, 27}
 	for _, text := range []string{
 		"B1-B4xD4", "b1-b4xd4", "B1-B4/D4", "B1B4D4", "b1 b4 d4", "B1-B4(D4)", "b1, b4, d4", " B1-B4XD4\n", "b1:b4:d4",
-		"(b1)(b4)(d4)",
+		"(b1)(b4)(d4)", "B1–B4×D4", "B1->B4->D4", "B1>B4*D4",
 	} {
 		m, err := ParseMove(b, text)
 		if err != nil || m != want {
