@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -120,9 +121,17 @@ func (f *dbFlags) add(c *cobra.Command) {
 
 func (f *dbFlags) folder() (string, error) {
 	if f.dir != "" {
-		return f.dir, nil
+		return f.dir, checkFolder("dir", f.dir)
 	}
 	return endgame.DefaultDir()
+}
+
+// checkFolder refuses a file where a flag names a folder of databases.
+func checkFolder(flag, dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return cli.Usagef("--%s %s: it is a file; give its folder", flag, dir)
+	}
+	return nil
 }
 
 // show prints a result for people, or as one JSON document.

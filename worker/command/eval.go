@@ -27,6 +27,9 @@ func evalCommand() *cobra.Command {
 				return cli.Usagef("--json and --svg: choose one")
 			}
 			p, err := parsePosition(args)
+			if err == nil {
+				err = checkFolder("db", dir)
+			}
 			if err != nil {
 				return err
 			}

@@ -61,6 +61,9 @@ func solveCommand() *cobra.Command {
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest
 			if folder != "" {
+				if err := checkFolder("db", folder); err != nil {
+					return err
+				}
 				db, err := readyDatabase(c.Context(), folder, c.ErrOrStderr())
 				if err != nil {
 					return err
