@@ -208,7 +208,7 @@ func proofShowCommand() *cobra.Command {
 	source.add(c)
 	view.add(c)
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "count", &count, 400_000, 0, cli.Most,
-		"count up to `N` entries, half of them below all moves together; fewer make sizes lower bounds")
+		"count at most `N` entries, half of them below the moves; a size whose count stops early ends in \"or more\"")
 	return c
 }
 
