@@ -170,7 +170,8 @@ func unproved(ctx context.Context, file string, about store.Campaign, facts []pr
 }
 
 // spare returns an error where the manifest of an archive would take the place of another file: of the certificate
-// that a campaign of the store has or will have, or of one beside which there is no archive yet.
+// that a campaign of the store has or will have, or of one beside which there is no archive yet; and where the archive
+// could not be written.
 func spare(s *store.Store, manifest, file string) error {
 	other := cli.Usagef("the manifest of %s is %s, which would take the place of a certificate; give the archive "+
 		"another name", file, manifest)
@@ -192,7 +193,7 @@ func spare(s *store.Store, manifest, file string) error {
 	if _, err := os.Lstat(manifest); err == nil && missing != nil {
 		return other
 	}
-	return nil
+	return cli.CheckOutput("", file)
 }
 
 // summit is the settled positions at the top of a tree: settled, below positions that are not.

@@ -86,8 +86,7 @@ func (f *certsFlags) addMaster(c *cobra.Command) {
 func (f *certsFlags) addAuthority(c *cobra.Command) {
 	f.addMaster(c)
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "ca-days", &f.authorityDays, int(credentials.DefaultAuthorityLifetime/day),
-		1,
-		maxDays, "make the authority good for `N` days")
+		1, maxDays, "make the authority good for `N` days")
 }
 
 // request asks for a credential; only a master has hosts.

@@ -109,18 +109,16 @@ var wholePositions int64 = proof.OneFilePositions
 // that led there. Of a proof that is too large it reads what is on the way to that position.
 func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string,
 	p amazons.Position, last *amazons.Move, err error) {
-	if s.store != "" && (len(args) == 0 || storeGiven(c)) {
-		if len(args) > 0 && (isProof(args[0]) || isStore(args[0])) {
-			return cert, "", p, nil, errOneProof
-		}
-		cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign)
-	} else if len(args) == 0 {
+	inStore := s.store != "" && (len(args) == 0 || storeGiven(c))
+	switch {
+	case len(args) == 0 && !inStore, len(args) > 0 && inStore && (isProof(args[0]) || isStore(args[0])):
 		return cert, "", p, nil, errOneProof
-	} else {
+	case inStore:
+		cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign)
+	case isStore(args[0]):
+		return cert, "", p, nil, cli.Usagef("%s is a store: write --store %s", args[0], cli.Quoted(args[0]))
+	default:
 		from, args = args[0], args[1:]
-		if isStore(from) {
-			return cert, from, p, nil, cli.Usagef("%s is a store: write --store %s", from, cli.Quoted(from))
-		}
 		cert, err = proof.ReadWhole(ctx, from, wholePositions)
 	}
 	large := errors.Is(err, proof.ErrTooLarge) && from != s.store // what was made from the store is gone by now

@@ -128,12 +128,9 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 
 // start runs the farms and prints their curve.
 func (f *simulateFlags) start(ctx context.Context, cmd *cobra.Command) error {
-	kept := new(simulate.Record)
-	if f.record != "" {
-		var err error
-		if kept, err = simulate.OpenRecord(f.record); err != nil {
-			return fmt.Errorf("open record: %w", err)
-		}
+	kept, err := simulate.OpenRecord(f.record)
+	if err != nil {
+		return fmt.Errorf("open record: %w", err)
 	}
 	curve, err := simulate.Draw(ctx, f.config, f.workers, kept, func(c simulate.Curve) {
 		r := c.Runs[len(c.Runs)-1]

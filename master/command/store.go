@@ -250,9 +250,6 @@ func storeExport() *cobra.Command {
 		if !strings.HasSuffix(args[1], ".archive") {
 			return r, cli.Usagef("call the archive NAME.archive, so that the manifest can be NAME.proof")
 		}
-		if err := cli.CheckOutput("", args[1]); err != nil {
-			return r, err
-		}
 		return campaign.Export(ctx, args[0], name, args[1], minNodes)
 	})
 	c.Flags().StringVar(&name, "campaign", "", "export the campaign `NAME` (default: the first)")

@@ -45,15 +45,13 @@ func webExportCommand() *cobra.Command {
 			hide := showTime(ctx, c, "writing the site")
 			defer hide()
 			switch {
-			case len(args) == 2 && storeGiven(c):
-				err = cli.Usagef("give a certificate, a proof in parts, or --store FILE, one of them")
+			case len(args) == 2 && storeGiven(c), len(args) == 1 && store == "":
+				err = errOneProof
 			case len(args) == 2:
 				from = args[1]
 				cert, err = proof.ReadWhole(ctx, from, proof.OneFilePositions)
-			case store != "":
-				cert, from, err = campaign.ReadCertificate(ctx, store, campaignName)
 			default:
-				err = cli.Usagef("give a certificate, a proof in parts, or --store FILE")
+				cert, from, err = campaign.ReadCertificate(ctx, store, campaignName)
 			}
 			if err != nil {
 				return err

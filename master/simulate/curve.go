@@ -45,8 +45,8 @@ type recorded struct {
 	Result
 }
 
-// OpenRecord reads a record; a file that is not there is an empty one. A last line that was not
-// written to its end is passed over.
+// OpenRecord reads a record; a file that is not there is an empty one, and without a name nothing is kept. A last line
+// that was not written to its end is passed over.
 func OpenRecord(file string) (*Record, error) {
 	r := &Record{file: file}
 	data, err := os.ReadFile(file)

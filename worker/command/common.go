@@ -157,15 +157,14 @@ func readLines(ctx context.Context, in io.Reader) *bufio.Scanner {
 	scanner.Buffer(make([]byte, maxLine), maxLine)
 	scanner.Split(func(data []byte, end bool) (n int, line []byte, err error) {
 		n, line, err = bufio.ScanLines(data, end)
-		begins := !within
-		if n == 0 && len(data) == maxLine {
-			n, line, within = maxLine, append(data[:40:40], "…"...), true
-		} else if n > 0 {
-			within = false
+		full := n == 0 && len(data) == maxLine
+		if full {
+			n, line = maxLine, append(data[:40:40], "…"...)
 		}
-		if !begins {
+		if within {
 			line = nil
 		}
+		within = full || within && n == 0
 		return n, line, err
 	})
 	return scanner

@@ -56,14 +56,11 @@ func solveCommand() *cobra.Command {
 					return err
 				}
 			}
-			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
+			if err := errors.Join(checkTable(&flags.table, c.ErrOrStderr()), checkFolder("db", folder)); err != nil {
 				return err
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest
 			if folder != "" {
-				if err := checkFolder("db", folder); err != nil {
-					return err
-				}
 				db, err := readyDatabase(c.Context(), folder, c.ErrOrStderr())
 				if err != nil {
 					return err
