@@ -96,18 +96,9 @@ type Store interface {
 	// List yields the parts that are there, and an ErrForeign for each thing that is no part. An
 	// error of another kind is the last one.
 	List() iter.Seq2[Part, error]
-	// Claim writes into the place which proof store owns it, once, and returns what is written there. With again it
-	// replaces what is there. Errors: those of the store.
-	Claim(owner string, again bool) (written string, err error)
 	// String says where the parts lie.
 	String() string
 }
-
-// ClaimName is the name, among the parts, of what Claim writes. List does not yield it.
-const ClaimName = "owner"
-
-// maxClaim bounds what is read of a claim, in bytes: more than the longest path.
-const maxClaim = 8 << 10
 
 // Verify reads a whole part. Errors: ErrMissing, ErrDamaged, ctx's, those of the store. The progress,
 // where not nil, is told of the bytes of each read.
@@ -292,15 +283,6 @@ func (f *Folder) Remove(id proof.ID) error {
 	return nil
 }
 
-// Claim implements Store.
-func (f *Folder) Claim(owner string, again bool) (written string, err error) {
-	path := filepath.Join(f.root, ClaimName)
-	if data, err := os.ReadFile(path); !again && !errors.Is(err, fs.ErrNotExist) {
-		return string(data[:min(len(data), maxClaim)]), err
-	}
-	return owner, disk.ReplaceFrom(path, 0o644, strings.NewReader(owner)) // the folder is held
-}
-
 // recovered is a folder that the root of a disk has: what a check of the file system found.
 const recovered = "lost+found"
 
@@ -319,7 +301,7 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 				switch {
 				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
 					continue
-				case e.IsDir() && e.Name() == recovered, sub.path == f.root && e.Name() == ClaimName:
+				case e.IsDir() && e.Name() == recovered, sub.path == f.root && e.Name() == claimName:
 					continue
 				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
 					strings.Trim(e.Name(), "0123456789abcdef") == "":

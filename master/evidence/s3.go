@@ -251,31 +251,6 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 	return info.Size, true, nil
 }
 
-// Claim implements Store. Two that claim at the same moment may both succeed.
-func (s *S3) Claim(owner string, again bool) (written string, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
-	defer cancel()
-	key := s.prefix + ClaimName
-	if !again {
-		in, err := s.client.GetObject(ctx, s.bucket, key, minio.GetObjectOptions{})
-		if err != nil {
-			return "", s.failed("owner", err)
-		}
-		defer in.Close()
-		data, err := io.ReadAll(io.LimitReader(in, maxClaim))
-		if err == nil {
-			return string(data), nil
-		} else if err = s.missed("owner", err); !errors.Is(err, ErrMissing) {
-			return "", err
-		}
-	}
-	if _, err = s.client.PutObject(ctx, s.bucket, key, strings.NewReader(owner), int64(len(owner)),
-		minio.PutObjectOptions{DisableMultipart: true}); err != nil {
-		err = s.failed("owner", err)
-	}
-	return owner, err
-}
-
 // Remove implements Store.
 func (s *S3) Remove(id proof.ID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
@@ -300,7 +275,7 @@ func (s *S3) List() iter.Seq2[Part, error] {
 				yield(p, s.failed("list", err))
 				return
 			}
-			if o.Key == s.prefix+ClaimName {
+			if o.Key == s.prefix+claimName {
 				continue
 			}
 			var named bool

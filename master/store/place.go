@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,11 +31,7 @@ func Unused(path string) error {
 	if err := Apart(path); err != nil {
 		return err
 	}
-	e, err := evidence.Open(EvidenceFolder(path))
-	if err == nil {
-		err = empty(e)
-	}
-	return err
+	return evidence.Empty(evidence.OpenFolder(EvidenceFolder(path)))
 }
 
 // Apart returns an error that wraps disk.ErrExists where a store with another name would have its parts in the folder
@@ -53,64 +47,11 @@ func Apart(path string) error {
 			s.Close()
 		}
 		if !errors.Is(err, ErrMissing) && !errors.Is(err, ErrForeign) {
-			return fmt.Errorf("%w: the parts of %s would lie in %s, which is the folder of the store %s; choose another "+
-				"name", disk.ErrExists, path, EvidenceFolder(path), other)
+			return fmt.Errorf("%w: the parts of %s would lie in %s, the folder of the store %s; choose another name",
+				disk.ErrExists, path, EvidenceFolder(path), other)
 		}
 	}
 	return nil
-}
-
-// empty returns an error that wraps disk.ErrExists where something lies among the parts at a place.
-func empty(e evidence.Store) error {
-	for _, err := range e.List() {
-		if err == nil || errors.Is(err, evidence.ErrForeign) {
-			err = fmt.Errorf("%w: parts of another store lie in %s; give that place another name, or choose another "+
-				"path for the new store", disk.ErrExists, e)
-		}
-		return err
-	}
-	return nil
-}
-
-// claimPlace makes sure that no other store has the place where a new one at path will have its parts: the given one,
-// or the folder beside the file. A given place keeps the name of the store, with that of its machine. A store that is
-// gone from this machine owns nothing.
-func claimPlace(path, given string) error {
-	if given == "" {
-		return Unused(path)
-	}
-	e, err := evidence.Open(given)
-	if err != nil {
-		return err
-	}
-	if f, ok := e.(*evidence.Folder); ok {
-		lock, err := f.Hold() // before there is a store that names the place
-		if err != nil {
-			return err
-		}
-		defer lock.Close()
-	}
-	if err := empty(e); err != nil {
-		return err
-	}
-	file, err := filepath.Abs(path)
-	if err != nil {
-		return err
-	}
-	host, _ := os.Hostname()
-	owner := host + ":" + file
-	written, err := e.Claim(owner, false)
-	if gone, here := strings.CutPrefix(written, host+":"); err == nil && here && missing(gone) {
-		written, err = e.Claim(owner, true)
-	}
-	switch {
-	case errors.Is(err, evidence.ErrAway): // a bucket may take parts and refuse this
-		return nil
-	case err == nil && written != owner:
-		err = fmt.Errorf("%w: %s is for the parts of the store %s; give the new store another evidence-store, or remove "+
-			"%s there if that store is gone", disk.ErrExists, e, written, evidence.ClaimName)
-	}
-	return err
 }
 
 // absolute returns a place that means the same in every folder; empty stays empty.
@@ -119,12 +60,6 @@ func absolute(place string) (string, error) {
 		return place, nil
 	}
 	return filepath.Abs(place)
-}
-
-// missing reports whether nothing lies at a path.
-func missing(path string) bool {
-	_, err := os.Lstat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // openEvidence opens the place where the parts lie.
@@ -138,9 +73,10 @@ func (s *Store) openEvidence() error {
 		return err
 	}
 	// Older stores have recorded a place as it was given. It may be meant from the folder of the store.
-	if beside := filepath.Join(filepath.Dir(s.path), s.campaigns[0].Evidence); place != s.campaigns[0].Evidence &&
-		missing(place) && !missing(beside) {
-		place = beside
+	if given := s.campaigns[0].Evidence; given != place && disk.Free(place) == nil {
+		if beside := filepath.Join(filepath.Dir(s.path), given); disk.Free(beside) != nil {
+			place = beside
+		}
 	}
 	if asked != "" && asked != place {
 		return fmt.Errorf("%w: the parts of %s lie in %s, not in %s; leave out evidence-store, or begin another store",
@@ -159,7 +95,7 @@ func (s *Store) openEvidence() error {
 		return e.Ready()
 	case *evidence.Folder:
 		// A folder that should have parts and is away, with its disk perhaps, is not made anew.
-		if parts, _ := s.Certificates(); parts > 0 && place == "" && missing(e.String()) {
+		if parts, _ := s.Certificates(); parts > 0 && place == "" && disk.Free(e.String()) == nil {
 			return nil
 		}
 		if s.held, err = e.Hold(); errors.Is(err, disk.ErrLocked) {

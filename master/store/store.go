@@ -97,7 +97,12 @@ func create(path string, c Campaign, o Options) (err error) {
 	if err := o.room(filepath.Dir(path), 0); err != nil {
 		return err
 	}
-	if err := claimPlace(path, c.Evidence); err != nil {
+	if c.Evidence == "" {
+		err = Unused(path)
+	} else {
+		err = evidence.Claim(c.Evidence, path)
+	}
+	if err != nil {
 		return err
 	}
 	disk.AfterStep("temporary file")

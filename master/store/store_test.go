@@ -679,7 +679,8 @@ func TestHeldParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Remove(EvidenceFolder(two)), os.Symlink(EvidenceFolder(one), EvidenceFolder(two))); err != nil {
+	err = errors.Join(os.Remove(EvidenceFolder(two)), os.Symlink(EvidenceFolder(one), EvidenceFolder(two)))
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer mustOpen(t, one, quick).Close()
