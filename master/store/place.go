@@ -46,7 +46,7 @@ func Apart(path string) error {
 		if err == nil {
 			s.Close()
 		}
-		if !errors.Is(err, ErrMissing) && !errors.Is(err, ErrForeign) {
+		if err == nil || errors.Is(err, ErrLocked) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrVersion) {
 			return fmt.Errorf("%w: the parts of %s would lie in %s, the folder of the store %s; choose another name",
 				disk.ErrExists, path, EvidenceFolder(path), other)
 		}
