@@ -72,8 +72,8 @@ func Claim(at, path string) error {
 	case errors.Is(err, ErrAway): // a bucket may take parts and refuse this
 		return nil
 	case err == nil && written != owner:
-		err = fmt.Errorf("%w: %s is for the parts of the store %s; give the new store another evidence-store, or remove "+
-			"%s there if that store is gone", disk.ErrExists, s, written, claimName)
+		err = fmt.Errorf("%w: %s is for the parts of the store %s; give the new store another evidence-store, or "+
+			"remove %s there if that store is gone", disk.ErrExists, s, written, claimName)
 	}
 	return err
 }

@@ -22,6 +22,7 @@ type View struct {
 	Conclusion  *Conclusion   // nil: not yet
 	Seconds     float64       // since Run began
 	Connected   int           // workers with a stream
+	heard       int           // of them, lately
 	Quarantined int           // parties
 	Certs       int
 	CertBytes   int64
@@ -49,12 +50,18 @@ func (l *Loop) view(of *campaign) (v View) {
 	return v
 }
 
+// quietBeats is the number of heartbeats after which a worker that has work, and says nothing, has stopped.
+const quietBeats = 10
+
 // views is what the loop knows of each campaign, by number.
 func (l *Loop) views() (all []View) {
-	connected := 0
+	connected, heard := 0, 0
 	for _, s := range l.crew.byToken {
 		if s.link != nil {
 			connected++
+			if l.cfg.Now().Sub(s.last) < quietBeats*l.cfg.Heartbeat {
+				heard++
+			}
 		}
 	}
 	certificates, bytes := l.store.Certificates()
@@ -64,7 +71,7 @@ func (l *Loop) views() (all []View) {
 			About: c.About, Settings: c.Settings, State: c.state, Why: c.why, Phase: c.phase,
 			Tree: c.status(), Settled: c.settled, Conclusion: c.conclusion,
 			Seconds: l.since(l.started), StoreFile: l.cfg.StoreFile,
-			Connected: connected, Quarantined: quarantined, Certs: certificates, CertBytes: bytes,
+			Connected: connected, heard: heard, Quarantined: quarantined, Certs: certificates, CertBytes: bytes,
 		}
 		if v.Conclusion != nil {
 			v.Tree.Decide(v.Conclusion.WinningMoves)
@@ -105,6 +112,8 @@ func (l *Loop) explain(c *campaign, v *View) {
 		v.Why = "no worker is connected"
 	case v.Tree.Leased == 0 && v.Phase.Name != "":
 		v.Why = "the workers gather and deliver evidence for leases that are over"
+	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason && v.heard == 0:
+		v.Why = fmt.Sprintf("no worker has been heard of for %v", quietBeats*l.cfg.Heartbeat)
 	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason && len(l.campaigns()) > 1:
 		v.Why = "the workers are with other campaigns"
 	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason:

@@ -249,6 +249,19 @@ func TestContributors(t *testing.T) {
 	})
 }
 
+// TestSilence wants a status to say that the only worker is silent, where its lease is lost.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), nil)
+		b.worker("w").lease()
+		time.Sleep(time.Minute)
+		if r := b.status(); r.GetLeased() != 0 || r.GetWhy() != "no worker has been heard of for 10s" {
+			t.Errorf("%d leased: %s", r.GetLeased(), r.GetWhy())
+		}
+		b.kill()
+	})
+}
+
 // TestStandingsWithoutRoom: what cannot be written for want of room is neither lost nor in
 // anybody's way, and is written once there is some, also what has changed meanwhile; nor does a
 // disk that stays full keep the master from ending.
