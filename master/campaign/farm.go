@@ -75,8 +75,8 @@ type Options struct {
 	Name       string           // of the campaign, where the store is made. Default: the name of its board
 	StoreFile  string           // made if it is not there and there is a Root
 	// of the certificate of the first campaign. Default: StoreFile with the ending .proof; see
-	// ProofFileOf for the others. It is written last, perhaps after months: callers refuse a place
-	// that cannot take it
+	// ProofFileOf for the others. It is written last, perhaps after months, so callers check
+	// before that it can be written
 	ProofFile string
 	// Alone refuses a store with several campaigns.
 	Alone bool

@@ -167,7 +167,7 @@ func own(file string) error {
 // of Open.
 func Collect(file string, lost bool) (c Collection, err error) {
 	if store.Replaced(file) {
-		return c, cli.Usagef("%s was replaced by a compaction, so the parts belong to the newer store; collect that",
+		return c, cli.Usagef("%s was replaced by a compaction, and its parts belong to the newer store; collect there",
 			file)
 	}
 	// A copy of a store is made for reading, with a link to the parts of the original. It does not know newer parts.

@@ -68,15 +68,15 @@ func (s *Store) openEvidence() error {
 	if err != nil {
 		return err
 	}
-	place, err := absolute(s.campaigns[0].Evidence)
+	given := s.campaigns[0].Evidence
+	place, err := absolute(given)
 	if err != nil {
 		return err
 	}
 	// Older stores have recorded a place as it was given. It may be meant from the folder of the store.
-	if given := s.campaigns[0].Evidence; given != place && disk.Free(place) == nil {
-		if beside := filepath.Join(filepath.Dir(s.path), given); disk.Free(beside) != nil {
-			place = beside
-		}
+	beside := filepath.Join(filepath.Dir(s.path), given)
+	if given != place && disk.Free(place) == nil && disk.Free(beside) != nil {
+		place = beside
 	}
 	if asked != "" && asked != place {
 		return fmt.Errorf("%w: the parts of %s lie in %s, not in %s; leave out evidence-store, or begin another store",

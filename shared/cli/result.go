@@ -28,9 +28,9 @@ type SolveResult struct {
 	WinningMoves []string    `json:"winning_moves"`
 	FirstMoves   []FirstMove `json:"first_moves,omitempty"` // the moves given with --first-move, when there were any
 
-	// what is left to prove that the side to move wins; only of a plain search that stopped early
+	// of "worker solve" that was stopped early: an estimate of the work left to prove a win of the side to move
 	ProofNumber uint32 `json:"proof_number,omitempty"`
-	// what is left to prove that it loses
+	// the same for a loss
 	DisproofNumber uint32 `json:"disproof_number,omitempty"`
 
 	Nodes         uint64  `json:"nodes"`                 // positions expanded by the search

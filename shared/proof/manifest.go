@@ -497,8 +497,11 @@ func narrowest(ctx context.Context, c Certificate, positions int) (cut, entries 
 // again.
 func WriteParts(ctx context.Context, name string, c Certificate, positions int) (m Manifest, err error) {
 	m = Manifest{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots}
-	folder, known := PartsFolder(name), map[ID]bool{}
-	there, absent := os.ReadDir(folder) // in order
+	folder, known, there := PartsFolder(name), map[ID]bool{}, map[string]bool{}
+	entries, absent := os.ReadDir(folder)
+	for _, e := range entries {
+		there[e.Name()] = true
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return m, fmt.Errorf("write parts: %w", err)
 	}
@@ -507,9 +510,7 @@ func WriteParts(ctx context.Context, name string, c Certificate, positions int) 
 			return
 		}
 		for id := range known {
-			if _, old := slices.BinarySearchFunc(there, id.Name(), func(e os.DirEntry, name string) int {
-				return strings.Compare(e.Name(), name)
-			}); !old {
+			if !there[id.Name()] {
 				os.Remove(filepath.Join(folder, id.Name()))
 			}
 		}
