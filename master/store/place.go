@@ -28,10 +28,7 @@ func EvidenceFolder(file string) string {
 // Unused returns an error that wraps disk.ErrExists where the folder that a store of this name would have is that of
 // another store, or has parts.
 func Unused(path string) error {
-	if err := Apart(path); err != nil {
-		return err
-	}
-	return evidence.Empty(evidence.OpenFolder(EvidenceFolder(path)))
+	return cmp.Or(Apart(path), evidence.Empty(evidence.OpenFolder(EvidenceFolder(path))))
 }
 
 // Apart returns an error that wraps disk.ErrExists where a store with another name would have its parts in the folder
