@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	campaigns "amazonsfarm/master/campaign"
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/checker"
 )
 
@@ -55,8 +57,8 @@ func (c *campaign) judge() error {
 	if err := c.ledger.audit(c.store()); err != nil {
 		return err
 	}
-	if out, err := exec.Command(c.programs.master, "store", "check", c.store()).CombinedOutput(); err != nil {
-		return fmt.Errorf("store check: %w: %s", err, out)
+	if err := farm.Do(context.Background(), c.programs.master, "store", "check", c.store()); err != nil {
+		return err
 	}
 	if c.stopped != "" {
 		return nil

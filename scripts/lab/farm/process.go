@@ -1,12 +1,14 @@
 package farm
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -39,6 +41,15 @@ func Run(name string, c *exec.Cmd) (*Process, error) {
 		_ = c.Wait()
 	}()
 	return p, nil
+}
+
+// Do runs a program to its end. The error has what the program has printed.
+func Do(ctx context.Context, args ...string) error {
+	out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // Serve starts a master on a store, with the text of a settings file and more of its command line,

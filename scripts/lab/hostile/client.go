@@ -140,9 +140,6 @@ func (c *client) next(patience time.Duration) *farmv1.WorkResponse {
 	return nil
 }
 
-// pause takes the next answer, or waits, and looks at nothing but the lease in it.
-func (c *client) pause(patience time.Duration) { c.next(patience) }
-
 // wait waits.
 func (c *client) wait(d time.Duration) {
 	if c.ok() {
@@ -158,7 +155,7 @@ func (c *client) ready() {
 func (c *client) take() {
 	c.lease = nil
 	for c.ready(); c.lease == nil && c.ok(); {
-		c.pause(time.Second)
+		c.next(time.Second)
 	}
 }
 

@@ -105,11 +105,11 @@ func holder(c *client) {
 	l := c.lease
 	for n := uint64(0); n < 30 && c.ok(); n++ { // and then one more
 		c.progress(&farmv1.Progress{Lease: l.GetId(), Epoch: l.GetEpoch(), Evaluations: 1 + n})
-		c.pause(time.Second)
+		c.next(time.Second)
 	}
 }
 
-func idler(c *client) { c.pause(time.Minute) }
+func idler(c *client) { c.next(time.Minute) }
 
 func joiner(c *client) {
 	name := c.name
@@ -124,7 +124,7 @@ func joiner(c *client) {
 func unasked(c *client) {
 	p := c.honest()
 	c.deliver(p.Data, p.Facts...)
-	c.pause(0)
+	c.next(0)
 }
 
 func hoarder(c *client) { c.upload(c.honest().Data) }
@@ -144,7 +144,7 @@ func citing(n int) deed {
 		data, fact, err := c.parts.citing(c.random, n)
 		c.fail(err)
 		c.deliver(data, fact)
-		c.pause(time.Second)
+		c.next(time.Second)
 	}
 }
 
@@ -153,7 +153,7 @@ func wellFormed(c *client) {
 	c.fail(err)
 	c.open()
 	c.deliver(data, fact)
-	c.pause(time.Minute)
+	c.next(time.Minute)
 }
 
 func alteredParts(c *client) {
@@ -223,7 +223,7 @@ func wrongDigest(c *client) {
 func replay(c *client) {
 	p := c.honest()
 	c.upload(p.Data)
-	for c.take(); c.ok(); c.pause(20 * time.Millisecond) {
+	for c.take(); c.ok(); c.next(20 * time.Millisecond) {
 		c.serial = 1
 		c.facts(p.Facts...)
 		c.result(&farmv1.Result{Phi: 5, Delta: 5, Nodes: c.lease.GetBudgetNodes()})
@@ -232,7 +232,7 @@ func replay(c *client) {
 
 func nan(c *client) {
 	c.progress(&farmv1.Progress{TableFill: math.NaN()})
-	c.pause(5 * time.Second)
+	c.next(5 * time.Second)
 }
 
 func backward(c *client) {
@@ -240,7 +240,7 @@ func backward(c *client) {
 	for n := uint64(0); n < 20 && c.ok(); n++ {
 		c.progress(&farmv1.Progress{Lease: c.lease.GetId(), Epoch: c.lease.GetEpoch(),
 			Nodes: 20_000 - 1000*n, Evaluations: 20_000 - 1000*n})
-		c.pause(100 * time.Millisecond)
+		c.next(100 * time.Millisecond)
 	}
 }
 
@@ -255,7 +255,7 @@ func foreign(c *client) {
 func otherLease(c *client, change func(*farmv1.Lease)) {
 	c.take()
 	id, epoch := c.lease.GetId(), c.lease.GetEpoch()
-	for ; c.ok(); c.pause(50 * time.Millisecond) {
+	for ; c.ok(); c.next(50 * time.Millisecond) {
 		c.lease.Id, c.lease.Epoch = id, epoch
 		change(c.lease)
 		c.result(&farmv1.Result{Phi: 1, Delta: 1, Nodes: 50_000})
@@ -270,7 +270,7 @@ func helloFlood(c *client) {
 
 func campaigns(c *client) {
 	c.progress(&farmv1.Progress{Campaign: 1 + c.random.Uint32()})
-	c.pause(5 * time.Second)
+	c.next(5 * time.Second)
 }
 
 func contradiction(c *client) {
@@ -285,7 +285,7 @@ func contradiction(c *client) {
 	c.upload(data)
 	c.facts(p.Facts[0])
 	for c.facts(fact); c.ok(); {
-		c.pause(time.Minute)
+		c.next(time.Minute)
 	}
 }
 

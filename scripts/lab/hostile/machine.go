@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,13 +60,7 @@ func (s *settings) readOnly(ctx context.Context, alone *outcome) error {
 	if err != nil {
 		return err
 	}
-	do := func(args ...string) error {
-		out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("%v: %w: %s", args, err, out)
-		}
-		return nil
-	}
+	do := func(args ...string) error { return farm.Do(ctx, args...) }
 	if err := errors.Join(do("mkfs.ext4", "-q", image), do("mount", "-o", "loop", image, folder)); err != nil {
 		fmt.Printf("a disk that fails: not tried: %v\n", err)
 		return nil
@@ -115,13 +108,8 @@ func (s *settings) readOnly(ctx context.Context, alone *outcome) error {
 	if err := errors.Join(m.start(ctx), m.checkLater(ctx)); err != nil {
 		return err
 	}
-	if m.out, err = os.Open(filepath.Join(s.folder, "answer")); err != nil {
-		return err
-	}
-	text, err := io.ReadAll(m.out)
-	if err != nil || !strings.Contains(string(text), "verified       yes") ||
-		!strings.Contains(string(text), "the "+alone.answer.Winner+" player wins") {
-		return fmt.Errorf("with the disk back: %v, %s", err, text)
+	if a := m.answer(); !a.Verified || a.Winner != alone.answer.Winner {
+		return fmt.Errorf("with the disk back: %+v", a)
 	}
 	fmt.Printf("with the disk back it ends right and verified\n")
 	return nil

@@ -350,14 +350,8 @@ func (f *fuzzer) work(ctx context.Context, r *rand.Rand, address string) {
 	}
 }
 
-// figures are what a look at a master shows.
-type figures struct{ goroutines, heap, resident, descriptors float64 }
-
-func look(pages string) (figures, error) {
-	m, err := farm.Scrape(pages)
-	return figures{m["go_goroutines"], m["go_memstats_heap_alloc_bytes"], m["process_resident_memory_bytes"],
-		m["process_open_fds"]}, err
-}
+// What a look at a master shows, by the names of the figures.
+const goroutines, heap = "go_goroutines", "go_memstats_heap_alloc_bytes"
 
 func (f *fuzzer) count() (all, good int) {
 	f.mu.Lock()
@@ -395,21 +389,21 @@ func (s *settings) rpcs(ctx context.Context) error {
 	}
 	defer worker.Kill()
 	_ = farm.Wait(ctx, 2*time.Second)
-	before, err := look(m.pages)
+	before, err := farm.Scrape(m.pages)
 	if err != nil {
 		return err
 	}
 	fmt.Println("| minute | calls | of them good | goroutines | heap MiB | resident MiB | descriptors | healthz s |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
-	row := func(minute float64) (figures, error) {
+	row := func(minute float64) (farm.Metrics, error) {
 		d, err := healthy(m.pages)
 		if err != nil {
-			return figures{}, fmt.Errorf("minute %.0f: the pages do not answer: %w", minute, err)
+			return nil, fmt.Errorf("minute %.0f: the pages do not answer: %w", minute, err)
 		}
-		x, err := look(m.pages)
+		x, err := farm.Scrape(m.pages)
 		all, good := f.count()
-		fmt.Printf("| %.0f | %d | %d | %.0f | %.0f | %.0f | %.0f | %.2f |\n", minute, all, good, x.goroutines,
-			x.heap/(1<<20), x.resident/(1<<20), x.descriptors, d.Seconds())
+		fmt.Printf("| %.0f | %d | %d | %.0f | %.0f | %.0f | %.0f | %.2f |\n", minute, all, good, x[goroutines],
+			x[heap]/(1<<20), x["process_resident_memory_bytes"]/(1<<20), x["process_open_fds"], d.Seconds())
 		return x, err
 	}
 	began := time.Now()
@@ -441,10 +435,10 @@ func (s *settings) rpcs(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case after.goroutines > before.goroutines+mostGoroutines:
-		return fmt.Errorf("%.0f goroutines are left, before there were %.0f", after.goroutines, before.goroutines)
-	case after.heap > mostHeap:
-		return fmt.Errorf("%.0f MiB of heap are left", after.heap/(1<<20))
+	case after[goroutines] > before[goroutines]+mostGoroutines:
+		return fmt.Errorf("%.0f goroutines are left, before there were %.0f", after[goroutines], before[goroutines])
+	case after[heap] > mostHeap:
+		return fmt.Errorf("%.0f MiB of heap are left", after[heap]/(1<<20))
 	}
 	if err := m.process.Cmd.Process.Signal(os.Interrupt); err != nil {
 		return err

@@ -328,11 +328,7 @@ func (m *served) start(ctx context.Context) error {
 
 // checkStore has "master store check" go over the store.
 func (m *served) checkStore() error {
-	out, err := exec.Command(m.master, "store", "check", filepath.Join(m.folder, "farm.db")).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("store check: %w: %s", err, out)
-	}
-	return nil
+	return farm.Do(context.Background(), m.master, "store", "check", filepath.Join(m.folder, "farm.db"))
 }
 
 // watch looks at the master until it ends, and kills it when that is due.
@@ -388,7 +384,7 @@ func (m *served) watch(ctx context.Context, o *outcome) {
 
 // answer reads what the master has printed.
 func (m *served) answer() (a answer) {
-	data, _ := os.ReadFile(filepath.Join(m.folder, "answer"))
+	data, _ := os.ReadFile(m.out.Name())
 	text := string(data)
 	for _, who := range []string{"first", "second"} {
 		if strings.Contains(text, "the "+who+" player wins") {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -280,10 +279,9 @@ func (c *campaign) observe(phase string) (sample, error) {
 func (c *campaign) lookIntoStore(ctx context.Context) error {
 	file := filepath.Join(c.folder, "backup")
 	defer os.Remove(file)
-	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "backup", file, "--master",
-		c.master.Workers).CombinedOutput()
+	err := farm.Do(ctx, filepath.Join(c.bin, "master"), "store", "backup", file, "--master", c.master.Workers)
 	if err != nil {
-		return fmt.Errorf("master store backup: %w: %s", err, strings.TrimSpace(string(out)))
+		return err
 	}
 	return c.storeInfo(ctx, file)
 }

@@ -290,9 +290,8 @@ func (c *campaign) end(ctx context.Context) error {
 	if err := c.storeInfo(ctx, c.store()); err != nil {
 		return err
 	}
-	if text, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "check",
-		c.store()).CombinedOutput(); err != nil {
-		last.Checked = fmt.Sprintf("%v: %s", err, text)
+	if err := farm.Do(ctx, filepath.Join(c.bin, "master"), "store", "check", c.store()); err != nil {
+		last.Checked = err.Error()
 	}
 	return c.write(record{Final: &last})
 }
