@@ -191,10 +191,8 @@ func ReadManifest(name string) (Manifest, error) {
 // megabytes at most. It reads the file twice. Nothing is kept before its length and its hash are right, and what is
 // kept is in order: so a small file that seems to be huge, as one with holes does, takes no memory.
 func readManifest(name string) (m Manifest, err error) {
-	f, err := disk.Open(name)
-	if errors.Is(err, disk.ErrIrregular) {
-		return m, fmt.Errorf("%w: not a regular file", ErrNotCertificate)
-	} else if err != nil {
+	f, err := open(name)
+	if err != nil {
 		return m, err
 	}
 	defer f.Close()

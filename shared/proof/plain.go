@@ -17,45 +17,40 @@ import (
 // does not know leaf rule 4: there are entries in its place. WritePlain holds one part in memory at a
 // time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out, and ErrNotWhole.
 func WritePlain(ctx context.Context, out io.Writer, name string) error {
+	whole, err := ReadFile(name)
+	m := Manifest{Board: whole.Board, Leaves: whole.Leaves, Roots: whole.Roots}
+	inParts := errors.Is(err, ErrInParts)
+	if inParts {
+		m, err = ReadManifest(name)
+	}
+	if err != nil {
+		return err
+	}
 	_, sum, err := disk.SHA256(name)
-	if errors.Is(err, disk.ErrIrregular) {
-		return fmt.Errorf("read certificate %s: %w: not a regular file", name, ErrNotCertificate)
-	} else if err != nil {
+	if err != nil {
 		return fmt.Errorf("read certificate: %w", err)
 	}
 	w := bufio.NewWriter(out)
-	m, err := ReadManifest(name)
-	if errors.Is(err, ErrNotCertificate) { // then it is one file
-		c, err := ReadFile(name)
+	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", m.Board.Width, m.Board.Height, sum,
+		plainRules(m.Leaves))
+	for _, r := range m.Roots {
+		plainRoot(w, "claim", m.Board, r)
+	}
+	if !inParts {
+		whole.expanded().plain(w, sum)
+	}
+	for _, p := range m.Parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := m.readPart(name, p)
 		if err != nil {
 			return err
 		}
-		plainHead(w, c.Board, sum, c.Leaves, c.Roots)
-		c.expanded().plain(w, sum)
-	} else if err != nil {
-		return err
-	} else {
-		plainHead(w, m.Board, sum, m.Leaves, m.Roots)
-		for _, p := range m.Parts {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			c, err := m.readPart(name, p)
-			if err != nil {
-				return err
-			}
-			c.expanded().plain(w, p.ID.Name())
-		}
+		c.expanded().plain(w, p.ID.Name())
 	}
 	fmt.Fprintln(w, "end")
 	return w.Flush()
-}
-
-func plainHead(w io.Writer, b amazons.Board, sum string, leaves eval.Leaves, claims []Root) {
-	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, sum, plainRules(leaves))
-	for _, r := range claims {
-		plainRoot(w, "claim", b, r)
-	}
 }
 
 // plainRules is how many leaf rules may be used, in their order. What rule 4 would decide is written out.

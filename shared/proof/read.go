@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -47,10 +48,8 @@ func ReadWhole(ctx context.Context, name string, limit int64) (Certificate, erro
 
 // ReadFile reads the named certificate, as [Read] does.
 func ReadFile(name string) (Certificate, error) {
-	f, err := disk.Open(name)
-	if errors.Is(err, disk.ErrIrregular) {
-		return Certificate{}, fmt.Errorf("read certificate %s: %w: not a regular file", name, ErrNotCertificate)
-	} else if err != nil {
+	f, err := open(name)
+	if err != nil {
 		return Certificate{}, fmt.Errorf("read certificate: %w", err)
 	}
 	defer f.Close()
@@ -63,6 +62,15 @@ func ReadFile(name string) (Certificate, error) {
 		return Certificate{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return c, nil
+}
+
+// open opens a file that may be a certificate or a manifest.
+func open(name string) (*os.File, error) {
+	f, err := disk.Open(name)
+	if errors.Is(err, disk.ErrIrregular) {
+		err = fmt.Errorf("%s: %w: not a regular file", name, ErrNotCertificate)
+	}
+	return f, err
 }
 
 // Read reads the certificate in the first size bytes of r. It checks all that FORMAT.md says about
@@ -370,7 +378,7 @@ func (d *decoder) parse() (Certificate, error) {
 		for done := 0; done < layer.Blocks; {
 			batch := make([]block, min(4*workers, layer.Blocks-done))
 			for i := range batch {
-				if err := d.block(&batch[i], left); err != nil {
+				if err := d.block(&batch[i], left, moveBytes, "block"); err != nil {
 					return Certificate{}, fmt.Errorf("layer of %d arrows, block %d: %w", layer.Arrows, done+i, err)
 				}
 				left -= int64(batch[i].n)
@@ -425,18 +433,14 @@ func (d *decoder) citations(layer LayerInfo, c *Certificate) error {
 	left := layer.Citations
 	for range layer.CitationBlocks {
 		var b block
-		stored, err := d.head(&b, left, claimBytes)
-		if err != nil {
-			return err
-		}
-		if b.stored, err = d.next(stored, "citations"); err != nil {
+		if err := d.block(&b, left, claimBytes, "citations"); err != nil {
 			return err
 		}
 		d.sum.Write(b.head)
 		d.sum.Write(b.stored)
 		left -= int64(b.n)
 		first := left+int64(b.n) == layer.Citations
-		err = b.unpack(c.Board, claimBytes, func(_ int, k amazons.Key, last []byte) error {
+		err := b.unpack(c.Board, claimBytes, func(_ int, k amazons.Key, last []byte) error {
 			q := Citation{k, eval.Verdict(last[0])}
 			_, why := checkKey(c.Board, k, layer.Arrows)
 			switch {
@@ -462,13 +466,12 @@ func (d *decoder) citations(layer LayerInfo, c *Certificate) error {
 	return nil
 }
 
-// block reads a block of at most left entries.
-func (d *decoder) block(b *block, left int64) error {
-	stored, err := d.head(b, left, moveBytes)
-	if err != nil {
-		return err
+// block reads a block of at most left entries, or citations, whose last column has so many bytes an entry.
+func (d *decoder) block(b *block, left int64, last int, what string) error {
+	stored, err := d.head(b, left, last)
+	if err == nil {
+		b.stored, err = d.next(stored, what)
 	}
-	b.stored, err = d.next(stored, "block")
 	return err
 }
 

@@ -1,10 +1,8 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/endgame"
@@ -51,16 +49,11 @@ func evalCommand() *cobra.Command {
 				defer db.Close()
 			}
 			e := eval.NewJudge(db, eval.FullSettings()).Explain(p)
-			out := c.OutOrStdout()
-			switch {
-			case asJSON:
-				return json.NewEncoder(out).Encode(e)
-			case asSVG:
-				_, err = io.WriteString(out, e.SVG())
-			default:
-				_, err = io.WriteString(out, e.Text())
+			text := e.Text
+			if asSVG {
+				text = e.SVG
 			}
-			return err
+			return cli.Answer(c, asJSON, e, text())
 		},
 	}
 	c.Flags().StringVar(&dir, "db", "",

@@ -12,18 +12,9 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// parseForm returns first numbers by name.
-func parseForm(name string) (first, error) {
-	form, ok := forms[name]
-	if !ok {
-		return nil, fmt.Errorf("%q is no form of first numbers: constant, mobility, territory and fitted are", name)
-	}
-	return form, nil
-}
-
 // compare solves all positions with each form of first numbers, one thread each and two positions
 // at a time, and prints a table. Ratios are geometric means over the positions, against the first
-// form. The names are those that parseForm takes.
+// form. The names are those of forms.
 func compare(ctx context.Context, positions []suitePosition, names []string, most uint64, tableBytes int64,
 	w io.Writer) error {
 	fmt.Fprintf(w, "| numbers | nodes | evaluations | seconds of search | nodes, ratio | evaluations, ratio | "+

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -106,7 +108,7 @@ func TestCompare(t *testing.T) {
 		t.Error("a wrong verdict was not noticed")
 	}
 	for _, bad := range []string{"", "best", "fitted,sum=3"} {
-		if _, err := parseForm(bad); err == nil {
+		if err := run(t.Context(), []string{"compare", "1", "4x4", bad}, io.Discard); !errors.Is(err, errUsage) {
 			t.Errorf("%q is taken for a form", bad)
 		}
 	}
