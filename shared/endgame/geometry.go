@@ -70,10 +70,7 @@ func (g *geometry) local(x Set) (out uint16) {
 func (g *geometry) trace() {
 	n := g.n
 	size := 1 << n
-	if cap(g.targets) < n*size {
-		g.targets = make([]uint16, n*size)
-	}
-	g.targets = g.targets[:n*size]
+	g.targets = slices.Grow(g.targets[:0], n*size)[:n*size]
 	clear(g.targets)
 	steps := [8][2]int{{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
 	for a := range n {
@@ -126,14 +123,7 @@ func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 	p.shape = int32(i)
 	move := mapping(c, canonical)
 	size := 1 << g.n
-	if cap(p.weight) < size {
-		p.weight = make([]int32, size)
-	}
-	p.weight = p.weight[:size]
-	if cap(p.order) < maxSquares {
-		p.order = make([]uint8, maxSquares)
-	}
-	p.order = p.order[:p.n]
+	p.weight, p.order = slices.Grow(p.weight[:0], size)[:size], slices.Grow(p.order[:0], p.n)[:p.n]
 	// one has the weight of each square alone. The last loop adds them up for all sets, each from the
 	// same set without its lowest square.
 	var one [maxSquares]int32

@@ -1,6 +1,7 @@
 package endgame
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -259,14 +260,12 @@ func OpenDir(dir string) (db *DB, skipped []error, err error) {
 			skipped = append(skipped, err)
 			continue
 		}
-		if db != nil && (db.Squares() > d.Squares() || db.Squares() == d.Squares() && db.Bytes() >= d.Bytes()) {
+		if db == nil || cmp.Or(cmp.Compare(d.Squares(), db.Squares()), cmp.Compare(d.Bytes(), db.Bytes())) > 0 {
+			db, d = d, db
+		}
+		if d != nil {
 			d.Close()
-			continue
 		}
-		if db != nil {
-			db.Close()
-		}
-		db = d
 	}
 	if db == nil {
 		return nil, skipped, fmt.Errorf("%w in %s", ErrNone, dir)

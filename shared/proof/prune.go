@@ -205,8 +205,7 @@ func (p *pruner) keep(arrows int, to *table) {
 	for i := range p.marks[arrows] {
 		for word := p.marks[arrows][i].Load(); word != 0; word &= word - 1 {
 			e := &p.set.layers[arrows].slots[64*i+bits.TrailingZeros64(word)]
-			at, _ := to.insert(e.key)
-			at.move = e.move
+			to.insert(e.key, e.move)
 		}
 	}
 }

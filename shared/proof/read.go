@@ -408,8 +408,7 @@ func (d *decoder) parse() (Certificate, error) {
 				}
 				last = b.entries[b.n-1].Key
 				for _, e := range b.entries {
-					at, _ := into.insert(e.Key)
-					at.move = e.Move
+					into.insert(e.Key, e.Move)
 				}
 				*b = block{}
 			}

@@ -23,11 +23,8 @@ func layerOf(k amazons.Key) int { return bits.OnesCount64(k.A & k.B) }
 // Add puts e into the set. The move of a known position stays as it is. The empty board is no entry: it
 // is left out.
 func (s *Set) Add(e Entry) {
-	if e.Key == (amazons.Key{}) {
-		return
-	}
-	if at, added := s.layers[layerOf(e.Key)].insert(e.Key); added {
-		at.move = e.Move
+	if e.Key != (amazons.Key{}) {
+		s.layers[layerOf(e.Key)].insert(e.Key, e.Move)
 	}
 }
 
@@ -72,9 +69,7 @@ func (s *Set) Merge(o *Set) {
 		to.reserve(max(to.n, from.n))
 		for i := range from.slots {
 			if f := &from.slots[i]; f.key != (amazons.Key{}) {
-				if at, fresh := to.insert(f.key); fresh {
-					at.move = f.move
-				}
+				to.insert(f.key, f.move)
 			}
 		}
 	}

@@ -61,22 +61,21 @@ func (t *table) seek(k amazons.Key) int {
 	}
 }
 
-// insert returns the slot of k, and whether it is new. k must not be the key of an empty board.
-func (t *table) insert(k amazons.Key) (*slot, bool) {
+// insert adds k with a move, unless k is there. k must not be the key of an empty board.
+func (t *table) insert(k amazons.Key, m amazons.Move) {
 	if len(t.slots) == 0 {
 		t.resize(8)
 	}
 	s := &t.slots[t.seek(k)]
 	if s.key == k {
-		return s, false
+		return
 	}
 	if (t.n+1)*4 > len(t.slots)*3 {
 		t.resize(len(t.slots) + len(t.slots)/2)
 		s = &t.slots[t.seek(k)]
 	}
-	s.key = k
+	*s = slot{k, m}
 	t.n++
-	return s, true
 }
 
 // reserve makes room for n slots in use, the present ones included.

@@ -188,16 +188,14 @@ func Build() string {
 	if !ok {
 		return runtime.Version()
 	}
-	revision, modified := "", ""
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			revision = " " + s.Value[:min(12, len(s.Value))]
-		case "vcs.modified":
-			if s.Value == "true" {
-				modified = "+modified"
-			}
+	name := info.GoVersion + " " + info.Main.Version
+	for _, s := range info.Settings { // the revision comes first
+		switch {
+		case s.Key == "vcs.revision":
+			name += " " + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			name += "+modified"
 		}
 	}
-	return info.GoVersion + " " + info.Main.Version + revision + modified
+	return name
 }
