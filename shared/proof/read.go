@@ -49,7 +49,9 @@ func ReadWhole(ctx context.Context, name string, limit int64) (Certificate, erro
 // ReadFile reads the named certificate, as [Read] does.
 func ReadFile(name string) (Certificate, error) {
 	f, err := open(name)
-	if err != nil {
+	if errors.Is(err, ErrNotCertificate) {
+		return Certificate{}, fmt.Errorf("read certificate %s: %w", name, err)
+	} else if err != nil {
 		return Certificate{}, fmt.Errorf("read certificate: %w", err)
 	}
 	defer f.Close()
@@ -68,7 +70,7 @@ func ReadFile(name string) (Certificate, error) {
 func open(name string) (*os.File, error) {
 	f, err := disk.Open(name)
 	if errors.Is(err, disk.ErrIrregular) {
-		err = fmt.Errorf("%s: %w: not a regular file", name, ErrNotCertificate)
+		err = fmt.Errorf("%w: not a regular file", ErrNotCertificate)
 	}
 	return f, err
 }
