@@ -205,8 +205,7 @@ func TestRevokedCertificate(t *testing.T) {
 	if _, err := authority.Revoke("bad"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-bad; !errors.Is(err, agent.ErrRefused) ||
-		!strings.Contains(err.Error(), "the credential of worker bad is revoked") {
+	if err := <-bad; !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "revoked") {
 		t.Errorf("the revoked worker ended with %v", err)
 	}
 	if err := run(badFolder, "bad"); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "revoked") {

@@ -100,6 +100,12 @@ func NameFor(id identity.Identity, wish string) string {
 // new credential may be on its way.
 const expired = "remote error: tls: expired certificate"
 
+// refusedForGood says whether a worker is refused with the credential that its folder has now. A credential that is
+// revoked while a connection lasts may have been replaced since: the next connection shows the new one.
+func refusedForGood(err error) bool {
+	return RefusedByCredential(err) && status.Code(err) != codes.Unauthenticated
+}
+
 // RefusedByCredential says whether an error means that the master does not accept the credential.
 // Then there is no use in trying again.
 func RefusedByCredential(err error) bool {

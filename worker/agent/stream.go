@@ -126,7 +126,7 @@ func (c *connection) join() (err error) {
 	case code == codes.OK:
 		return nil
 	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented,
-		RefusedByCredential(err):
+		refusedForGood(err):
 		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
 	case IsWrongMaster(err):
 		return fmt.Errorf("%w: %s", ErrWrongMaster, Reason(err))
@@ -137,7 +137,7 @@ func (c *connection) join() (err error) {
 
 // streamError is the end of a stream as the machine is told of it.
 func streamError(err error) error {
-	if RefusedByCredential(err) {
+	if refusedForGood(err) {
 		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
 	}
 	return fmt.Errorf("%w: %s", errLost, Reason(err))
