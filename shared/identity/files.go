@@ -223,7 +223,7 @@ func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: m.Roots, CurrentTime: leaf.NotAfter,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {
-		return nil, fmt.Errorf("%s is not signed by %s: %w", names[1], names[0], err)
+		return nil, fmt.Errorf("%s is not signed by %s; copy the folder again, whole", names[1], names[0])
 	}
 	if f.role == Master {
 		if err := m.readRevoked(contents[2], authorities); err != nil {
