@@ -36,6 +36,9 @@ func (b bounded[T]) Set(text string) error {
 	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
 		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
 	}
+	if b.low < 0 && *b.at == 0 {
+		return fmt.Errorf("it must be from %v to %v, and not 0", b.low, b.high)
+	}
 	return nil
 }
 
@@ -44,7 +47,8 @@ const Most = 1_000_000_000
 
 // Ranged defines a flag with a range; add is the method of flags for its type, such as IntVar. The
 // range is checked where the value is read: on the command line, from the environment and from the
-// settings file alike, and the error names the place.
+// settings file alike, and the error names the place. In a range with a negative end, which stands for
+// something else, zero is refused: it would silently mean the default.
 func Ranged[T Number](flags *pflag.FlagSet, add func(*T, string, T, string), name string, at *T, value, low, high T,
 	help string) *pflag.Flag {
 	add(at, name, value, help)
