@@ -223,6 +223,9 @@ func (f *Folder) make(folder string) error {
 	defer f.mu.Unlock()
 	for _, path := range []string{f.root, folder} {
 		if f.made[path] {
+			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("%s was removed or moved while it is in use; put it back", path)
+			}
 			continue
 		}
 		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

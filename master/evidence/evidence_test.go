@@ -106,6 +106,23 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// TestFolderGone removes the folder while it is in use. A new one would hide what is lost.
+func TestFolderGone(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "parts")
+	f := OpenFolder(root)
+	p, id := partOf(1, 1000)
+	if err := f.Put(id, 1000, bytes.NewReader(p)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(root, root+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Put(id, 1000, bytes.NewReader(p)); err == nil ||
+		!strings.Contains(err.Error(), root+" was removed or moved while it is in use; put it back") {
+		t.Errorf("without its folder: %v", err)
+	}
+}
+
 // TestPutMismatch wants nothing of what is not as announced.
 func TestPutMismatch(t *testing.T) {
 	root := t.TempDir()
