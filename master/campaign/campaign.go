@@ -225,7 +225,7 @@ func (k keeper) Grow(number uint32) (loop.Campaign, error) {
 	return k.farm.grow(c)
 }
 
-// Change makes a change durable.
+// Change makes a change durable. A settled campaign takes none.
 func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error) {
 	c, err := k.farm.numbered(number)
 	if err != nil {
@@ -233,7 +233,7 @@ func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error
 	}
 	if _, settled, err := k.farm.store.Result(number); err != nil {
 		return loop.Settings{}, err
-	} else if settled && change.End {
+	} else if settled {
 		return loop.Settings{}, fmt.Errorf("%w: campaign %s is settled", store.ErrCampaign, c.about.Name)
 	}
 	about, err := k.farm.store.ChangeCampaign(number, change)
