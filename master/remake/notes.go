@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/disk"
@@ -43,7 +45,10 @@ func openNotes(name, manifest string) (*notes, map[string]Part, error) {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return nil, nil, fmt.Errorf("%w: %s is not a regular file", checker.ErrState, name)
 	}
-	if n.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
+	if n.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: %s: there is no folder %s", checker.ErrState, name, filepath.Dir(name))
+	}
+	if err != nil {
 		return nil, nil, err
 	}
 	whole := int64(0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -61,6 +62,9 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 			how = os.O_RDWR | os.O_CREATE | os.O_APPEND
 		}
 		f, openErr := os.OpenFile(name, how, 0o644)
+		if errors.Is(openErr, fs.ErrNotExist) {
+			openErr = fmt.Errorf("%w: %s: there is no such file, or no folder for it", ErrState, name)
+		}
 		if err = openErr; err == nil {
 			err = readState(f, name, head, m.parts, done, counts)
 		}

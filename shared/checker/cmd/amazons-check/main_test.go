@@ -74,6 +74,8 @@ func TestRun(t *testing.T) {
 		{"rules only", []string{"--rules-only", good}, 20, "", "entry"},
 		{"missing, and parts are", []string{filepath.Join(folder, "missing"), manifest}, 1, "claimed", "not whole"},
 		{"parts are missing", []string{good, manifest}, 3, "claimed", "not whole"},
+		{"no folder of a state", []string{"--state", filepath.Join(folder, "none", "s"), manifest}, 64, "",
+			"there is no such file, or no folder for it"},
 		{"no state", []string{"--state", text, manifest}, 64, "", "not a state of this check"},
 		{"too little memory", []string{"--max-memory", "100", good}, 1, "", "the limit is 100"},
 		{"memory in GiB", []string{"--max-memory", "1GiB", good}, 0, "valid", ""},
