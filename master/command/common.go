@@ -24,7 +24,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -331,11 +330,8 @@ func answering[T fmt.Stringer](c *cobra.Command, do func(context.Context, *cobra
 
 // copyError gives errors of the commands that make files their kind.
 func copyError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrCorrupt):
+	if errors.Is(err, store.ErrCorrupt) {
 		return cli.As(cli.ErrVerification, err)
-	case errors.Is(err, fs.ErrNotExist):
-		return cli.Usagef("%w", err)
 	}
 	return err
 }

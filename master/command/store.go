@@ -122,6 +122,9 @@ func storeBackup() *cobra.Command {
 			return r, cli.Usagef("--evidence is for a store that no master has open; of a running one, copy the " +
 				"folder NAME.evidence beside its store after the backup")
 		}
+		if err := cli.CheckOutput("", args[len(args)-1]); err != nil {
+			return r, err
+		}
 		r, seconds, err := watched(ctx, c, func(progress store.Progress) (store.Report, error) {
 			if len(args) == 2 {
 				return store.BackupFile(ctx, args[0], args[1], evidence, progress)
@@ -208,6 +211,9 @@ func storeCompact() *cobra.Command {
 	asJSON := cli.JSONFlag(c)
 	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		to := strings.Join(args[1:], "")
+		if err := cli.CheckOutput("", to); err != nil {
+			return err
+		}
 		switch {
 		case len(args) == 2 && (to == "" || filepath.Clean(to) == filepath.Clean(args[0])):
 			return cli.Usagef("compact to another file than the store, or leave out the second file")
