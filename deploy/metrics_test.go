@@ -48,14 +48,8 @@ func registered(t *testing.T) series {
 	loop.NewMetrics(registry).Campaign("5x6")
 	campaign.RegisterDisk(registry, folder, "")
 	campaign.RegisterEvidence(registry, nil)
-	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
-	if err != nil {
-		t.Fatal(err)
-	}
-	options := rpc.ServerOptions{Registerer: registry, Guard: guard}
-	if _, err := rpc.NewServer(nil, rpc.Config{}, options); err != nil {
-		t.Fatal(err)
-	}
+	guard := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
+	rpc.NewServer(nil, rpc.Config{}, rpc.ServerOptions{Registerer: registry, Guard: guard})
 	new(agent.Stats).Register(registry)
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -6,8 +6,3 @@
 // credential's role has to fit the method. With each message (calls.go) the credential has to be good
 // still and the identity within its limits (limits.go). Each refusal is counted by reason and logged.
 package access
-
-import "errors"
-
-// ErrSetting is wrapped by errors about settings that are out of their range.
-var ErrSetting = errors.New("bad access setting")

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -130,14 +129,9 @@ type caller struct {
 	calls map[*guardedCall]struct{}
 }
 
-// NewGuard makes a guard. Errors are about settings.
-func NewGuard(o GuardOptions) (*Guard, error) {
-	if err := o.Limits.complete(); err != nil {
-		return nil, err
-	}
-	if o.Files == nil {
-		return nil, fmt.Errorf("%w: a guard needs files", ErrSetting)
-	}
+// NewGuard makes a guard.
+func NewGuard(o GuardOptions) *Guard {
+	o.Limits.complete()
 	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, prometheus.NewRegistry())
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	in := promauto.With(prometheus.WrapRegistererWithPrefix("amazons_master_", o.Registerer))
@@ -160,7 +154,7 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 		g.reloads.WithLabelValues(result)
 	}
 	g.expiry.Set(float64(g.files.Current().Certificate.Leaf.NotAfter.Unix()))
-	return g, nil
+	return g
 }
 
 // Run reads the files again when they change, and ends what is not good any more, until ctx ends.

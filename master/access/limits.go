@@ -2,7 +2,6 @@ package access
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"sync/atomic"
 
@@ -35,16 +34,12 @@ type Limits struct {
 	UploadBytes int64
 }
 
-// complete fills in the defaults. Errors wrap ErrSetting.
-func (l *Limits) complete() error {
+// complete fills in the defaults.
+func (l *Limits) complete() {
 	l.MessagesPerSecond = cmp.Or(l.MessagesPerSecond, 4000)
 	l.MessageBurst = cmp.Or(l.MessageBurst, int(min(max(1, 4*l.MessagesPerSecond), 1<<30)))
 	l.OpenCalls = cmp.Or(l.OpenCalls, 64)
 	l.UploadBytes = cmp.Or(l.UploadBytes, 1<<30)
-	if !(l.MessagesPerSecond > 0) || l.MessageBurst < 1 || l.OpenCalls < 1 || l.UploadBytes < 1 {
-		return fmt.Errorf("%w: the limits of an identity are %+v; each must be larger than zero", ErrSetting, *l)
-	}
-	return nil
 }
 
 // account is what one identity uses now. Connections are counted under Guard.mu.

@@ -69,10 +69,7 @@ func TestRevokedCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := access.NewGuard(access.GuardOptions{Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
+	guard := access.NewGuard(access.GuardOptions{Files: files})
 	f, err := Open(Options{Root: position(t, "5x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
 		Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 2000, SplitAfter: 4000},
 		Loop: loop.Config{Heartbeat: 50 * time.Millisecond}})
@@ -85,10 +82,7 @@ func TestRevokedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Guard: guard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Guard: guard})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	watching, stopWatching := context.WithCancel(ctx)

@@ -32,11 +32,7 @@ const workersOfConnection = 64
 // goroutines around it. Each still needs the next one while it stops.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
 	listener := bufconn.Listen(memoryBuffer)
-	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: f.options.Registerer,
-		Log: f.options.Log})
-	if err != nil {
-		return err
-	}
+	server := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: f.options.Registerer, Log: f.options.Log})
 	var shell, agents sync.WaitGroup
 	shell.Go(func() { _ = server.Serve(listener) })
 	defer shell.Wait()
@@ -49,10 +45,12 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 		}))
 	conns := make([]*grpc.ClientConn, len(workers)/workersOfConnection+1)
 	for i := range conns {
-		if conns[i], err = grpc.NewClient("passthrough:///embedded", options...); err != nil {
+		conn, err := grpc.NewClient("passthrough:///embedded", options...)
+		if err != nil {
 			return fmt.Errorf("connect embedded workers: %w", err)
 		}
-		defer conns[i].Close()
+		conns[i] = conn
+		defer conn.Close()
 	}
 
 	// run ends with ctx, or when no worker is left to go on: then cut gives the failures as the cause.
@@ -94,7 +92,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 		case <-run.Done():
 		}
 	})
-	err = f.Loop.Run(run)
+	err := f.Loop.Run(run)
 	// The cause is read before cut(nil), which would set one of its own.
 	cause := context.Cause(run)
 	cut(nil)

@@ -82,10 +82,7 @@ func serve(t *testing.T, o Options) (served, context.Context) {
 		t.Fatal(err)
 	}
 	listener := bufconn.Listen(memoryBuffer)
-	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	options := append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,

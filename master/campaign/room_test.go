@@ -63,10 +63,7 @@ func TestBackupWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener := bufconn.Listen(1 << 20)
-	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{})
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
 			error) {

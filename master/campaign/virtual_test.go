@@ -147,10 +147,7 @@ func (v *virtual) serve() {
 	}
 	v.farm = f
 	listener := &pipes{ends: make(chan net.Conn), closed: make(chan struct{})}
-	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: v.registry, Guard: v.guard})
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	server := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: v.registry, Guard: v.guard})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(v.t.Context()))
 	v.ended = make(chan error, 1)
 	var all sync.WaitGroup
@@ -176,10 +173,7 @@ func (v *virtual) serve() {
 func (v *virtual) certify(files *identity.Files) (refused func(reason string) float64) {
 	v.t.Helper()
 	registry := prometheus.NewRegistry()
-	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	guard := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	v.guard = guard
 	ctx, cancel := context.WithCancel(context.WithoutCancel(v.t.Context()))
 	v.wires.Go(func() { guard.Run(ctx) })

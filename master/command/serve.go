@@ -165,11 +165,8 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 	defer closePages()
 	site := f.site(pages, campaigns.Loop, registry, guard, log)
-	server, err := rpc.NewServer(campaigns.Loop, campaigns.Services,
+	server := rpc.NewServer(campaigns.Loop, campaigns.Services,
 		rpc.ServerOptions{Registerer: registry, Log: log, Guard: guard})
-	if err != nil {
-		return err
-	}
 	var shells sync.WaitGroup
 	defer shells.Wait()
 	shells.Go(func() { _ = server.Serve(on.workers) })
@@ -225,7 +222,8 @@ func (f *serveFlags) guard(registry *prometheus.Registry, log *slog.Logger) (*ac
 	if err != nil {
 		return nil, cli.Usagef("--credentials %s: %w", f.credentials, err)
 	}
-	return access.NewGuard(access.GuardOptions{Files: files, Limits: f.settings.access, Registerer: registry, Log: log})
+	return access.NewGuard(access.GuardOptions{Files: files, Limits: f.settings.access, Registerer: registry,
+		Log: log}), nil
 }
 
 // listeners are the open addresses of a master.

@@ -72,8 +72,6 @@ var (
 	ErrLost = errors.New("the part is lost")
 	// ErrAgain: the worker is to join again.
 	ErrAgain = errors.New("join again")
-	// ErrConfig: a setting is out of its range.
-	ErrConfig = errors.New("bad master setting")
 )
 
 // tell makes an error of a kind above. Its text says all by itself.
@@ -196,8 +194,8 @@ const (
 	againTicks = 30
 )
 
-// complete fills in the defaults and refuses what makes no sense.
-func (c *Config) complete() error {
+// complete fills in the defaults.
+func (c *Config) complete() {
 	limits := &c.Limits
 	for _, f := range []struct {
 		field *int
@@ -207,23 +205,12 @@ func (c *Config) complete() error {
 		{&limits.SessionTicks, 30}, {&limits.Waiting, 64}, {&limits.Recent, 100}, {&limits.ShownTicks, 60},
 	} {
 		*f.field = cmp.Or(*f.field, f.value)
-		if *f.field < 1 {
-			return fmt.Errorf("%w: a limit of %d; the least is 1", ErrConfig, *f.field)
-		}
 	}
 	c.HintBytes, c.Heartbeat = cmp.Or(c.HintBytes, hints.DefaultBytes), cmp.Or(c.Heartbeat, time.Second)
-	switch {
-	case c.Heartbeat < time.Millisecond:
-		return fmt.Errorf("%w: Heartbeat %v is less than a millisecond", ErrConfig, c.Heartbeat)
-	case c.HintBytes < 0, c.MaxOffences < 0, limits.Parties < 0:
-		return fmt.Errorf("%w: HintBytes %d, MaxOffences %d, Parties %d: none may be negative", ErrConfig, c.HintBytes,
-			c.MaxOffences, limits.Parties)
-	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.Retracted = cmp.Or(c.Retracted, checks.NewRetracted())
 	c.Metrics = cmp.Or(c.Metrics, NewMetrics(prometheus.NewRegistry()))
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	return nil
 }

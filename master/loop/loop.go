@@ -3,7 +3,6 @@ package loop
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,20 +52,12 @@ type Loop struct {
 	verification verification
 }
 
-// New makes a loop around the campaigns of a store, by number, at least one. Run starts it. Errors are
-// about settings, and those of Store.Quarantines and Standings.
+// New makes a loop around the campaigns of a store, by number, at least one. Each has a root, a tree,
+// ReadRoots and Conclude. Run starts it. Errors are those of Store.Quarantines and Standings.
 func New(cfg Config, campaigns []Campaign, s Store) (*Loop, error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
-	}
-	if len(campaigns) == 0 {
-		return nil, fmt.Errorf("%w: no campaign", ErrConfig)
-	}
+	cfg.complete()
 	var list []*campaign
 	for _, c := range campaigns {
-		if !c.Root.Board.Valid() || c.ReadRoots == nil || c.Conclude == nil || c.Tree == nil {
-			return nil, fmt.Errorf("%w: a campaign has a root, a tree, ReadRoots and Conclude", ErrConfig)
-		}
 		list = append(list, newCampaign(c, cfg.Metrics))
 	}
 	quarantines, err := s.Quarantines()

@@ -32,8 +32,6 @@ package rpc
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"time"
 )
 
@@ -97,10 +95,8 @@ type Limits struct {
 	BackupPatience time.Duration // how long a backup waits for a reader. Default 1 min
 }
 
-var errConfig = errors.New("bad setting of the services")
-
-// complete fills in the defaults. Errors wrap errConfig.
-func (c *Config) complete() error {
+// complete fills in the defaults.
+func (c *Config) complete() {
 	l := &c.Limits
 	c.MaxCertificateBytes, c.UploadRate = cmp.Or(c.MaxCertificateBytes, 256<<20), cmp.Or(c.UploadRate, 32<<10)
 	c.SessionMessages, c.CallIdle = cmp.Or(c.SessionMessages, 2000), cmp.Or(c.CallIdle, time.Minute)
@@ -108,17 +104,4 @@ func (c *Config) complete() error {
 	l.SmallUploads, l.Lines = cmp.Or(l.SmallUploads, 256), cmp.Or(l.Lines, 20_000)
 	l.Burst = cmp.Or(l.Burst, int(min(max(1, 4*c.SessionMessages), 1<<30)))
 	l.BackupPatience = cmp.Or(l.BackupPatience, time.Minute)
-	switch {
-	case c.MaxCertificateBytes < 1:
-		return fmt.Errorf("%w: MaxCertificateBytes %d is less than 1", errConfig, c.MaxCertificateBytes)
-	// Written this way round, it refuses NaN as well.
-	case !(c.SessionMessages > 0):
-		return fmt.Errorf("%w: SessionMessages %v is not more than 0", errConfig, c.SessionMessages)
-	case c.CallIdle < time.Millisecond, l.BackupPatience < time.Millisecond:
-		return fmt.Errorf("%w: CallIdle %v, BackupPatience %v: less than a millisecond", errConfig, c.CallIdle,
-			l.BackupPatience)
-	case l.Facts < 1, l.Uploads < 1, l.SmallUploads < 1, l.Claims < 1, l.Burst < 1:
-		return fmt.Errorf("%w: the limits are %+v; each is at least 1", errConfig, *l)
-	}
-	return nil
 }

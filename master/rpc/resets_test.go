@@ -20,10 +20,7 @@ import (
 // doored serves a master behind a Door over TCP, and returns what connects to it.
 func doored(t *testing.T) (dial func() *grpc.ClientConn) {
 	l, cfg, _, _ := newLoop(t, newMemory(), nil)
-	server, err := NewServer(l, cfg.services, ServerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := NewServer(l, cfg.services, ServerOptions{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

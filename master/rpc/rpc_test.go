@@ -404,10 +404,7 @@ func start(t testing.TB, s *memory, change func(*settings)) *bench {
 			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 		}
 	}
-	server, err := NewServer(l, cfg.services, ServerOptions{Registerer: registry, Log: cfg.log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := NewServer(l, cfg.services, ServerOptions{Registerer: registry, Log: cfg.log})
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(dial))
 	if err != nil {
@@ -1222,30 +1219,6 @@ func TestMetricsLint(t *testing.T) {
 	} {
 		if have[name] < least {
 			t.Errorf("%s has %d series from the start, want at least %d", name, have[name], least)
-		}
-	}
-}
-
-func TestSettings(t *testing.T) {
-	for name, change := range map[string]func(*settings){
-		"queue":     func(c *settings) { c.Limits.Queue = -1 },
-		"heartbeat": func(c *settings) { c.Heartbeat = time.Microsecond },
-		"upload":    func(c *settings) { c.services.MaxCertificateBytes = -1 },
-		"root":      func(c *settings) { c.root = amazons.Position{} },
-		"conclude":  func(c *settings) { c.conclude = nil },
-	} {
-		cfg := standard(t, prometheus.NewRegistry())
-		tr, err := tree.New(tree.Config{Root: cfg.root}, tree.Snapshot{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		change(&cfg)
-		l, err := loop.New(cfg.Config, []loop.Campaign{cfg.about(tr)}, newMemory())
-		if err == nil {
-			_, err = NewServer(l, cfg.services, ServerOptions{})
-		}
-		if !errors.Is(err, errConfig) && !errors.Is(err, loop.ErrConfig) {
-			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

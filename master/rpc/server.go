@@ -39,11 +39,9 @@ type Server struct {
 
 // NewServer builds the gRPC server of a master, the same one for production and tests: message limits,
 // stream limit, keepalive rules, health, reflection, metrics. The caller serves on its listener and
-// stops it with StopWithin. Errors are about settings.
-func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
-	if err := c.complete(); err != nil {
-		return nil, err
-	}
+// stops it with StopWithin.
+func NewServer(l *loop.Loop, c Config, o ServerOptions) *Server {
+	c.complete()
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	registerer := cmp.Or(o.Registerer, prometheus.Registerer(prometheus.NewRegistry()))
 	begun := &openings{patience: c.CallIdle + handshakePatience, log: log, lines: rate.NewLimiter(1, 10),
@@ -87,7 +85,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		s.health.SetServingStatus(name, healthpb.HealthCheckResponse_SERVING)
 	}
 	metrics.InitializeMetrics(s.Server)
-	return s, nil
+	return s
 }
 
 // StopWithin ends the server: it says NOT_SERVING, lets calls in flight end by themselves for at
