@@ -203,7 +203,7 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	f.metrics = loop.NewMetrics(o.Registerer)
 	RegisterDisk(o.Registerer, o.StoreFile, s.Place())
-	RegisterEvidence(o.Registerer, s)
+	RegisterEvidence(o.Registerer, s.Bucket())
 	for _, about := range all {
 		if c, err := f.add(about); err != nil {
 			return nil, err

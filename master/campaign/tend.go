@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/cli"
@@ -31,19 +32,16 @@ const (
 	removedAtOnce = 1024
 )
 
-// RegisterEvidence registers what this process reads of the bucket of a store; nil: none.
-func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
+// RegisterEvidence registers what this process reads of the bucket of a store; nil: the parts lie in a folder.
+func RegisterEvidence(r prometheus.Registerer, bucket evidence.Bucket) {
 	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Namespace: "amazons", Subsystem: "master", Name: "evidence_read_bytes_total",
 		Help: "Bytes of parts that the master has read from its bucket, to check a sample and to write small proofs.",
 	}, func() float64 {
-		if s == nil {
+		if bucket == nil {
 			return 0
 		}
-		if b, ok := s.Bucket().(interface{ ReadBytes() int64 }); ok {
-			return float64(b.ReadBytes())
-		}
-		return 0
+		return float64(bucket.ReadBytes())
 	}))
 }
 

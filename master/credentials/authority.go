@@ -98,24 +98,18 @@ type Options struct {
 	Now func() time.Time
 }
 
-// complete fills in defaults. Errors wrap ErrRequest.
-func (o *Options) complete() error {
+// complete fills in defaults.
+func (o *Options) complete() {
 	o.Lifetime = cmp.Or(o.Lifetime, DefaultAuthorityLifetime)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Lifetime < time.Second {
-		return fmt.Errorf("%w: a lifetime of %v", ErrRequest, o.Lifetime)
-	}
-	return nil
 }
 
 // Init makes an authority in a folder, with an empty revocation list. It makes the folder if it is
 // missing. It leaves files of another authority alone: ErrExists names one.
 func Init(folder string, o Options) (*Authority, error) {
-	if err := o.complete(); err != nil {
-		return nil, err
-	}
+	o.complete()
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of an authority: %w", err)
 	}
@@ -162,9 +156,7 @@ func Init(folder string, o Options) (*Authority, error) {
 
 // Open opens the authority in a folder. It waits ten seconds for other commands to close it.
 func Open(folder string, o Options) (*Authority, error) {
-	if err := o.complete(); err != nil {
-		return nil, err
-	}
+	o.complete()
 	a := &Authority{folder: folder, now: o.Now}
 	if err := a.takeLock(); err != nil {
 		return nil, err

@@ -144,9 +144,6 @@ func TestRefusedRequests(t *testing.T) {
 	if _, err := Init(a.folder, Options{}); !errors.Is(err, ErrExists) {
 		t.Errorf("made twice: %v", err)
 	}
-	if _, err := Init(t.TempDir(), Options{Lifetime: -1}); !errors.Is(err, ErrRequest) {
-		t.Errorf("negative lifetime: %v", err)
-	}
 	if _, err := Open(t.TempDir(), Options{}); !errors.Is(err, ErrMissing) {
 		t.Errorf("an empty folder: %v", err)
 	}

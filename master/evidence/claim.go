@@ -21,14 +21,6 @@ const claimName = "owner"
 // maxClaim bounds what is read of a claim, in bytes: more than the longest path.
 const maxClaim = 8 << 10
 
-// place is a Store that can be claimed.
-type place interface {
-	Store
-	// claim writes into the place which proof store owns it, once, and returns what is written there. With again it
-	// replaces what is there. Errors: those of the store.
-	claim(owner string, again bool) (written string, err error)
-}
-
 // Empty returns an error that wraps disk.ErrExists where something lies among the parts at a place.
 func Empty(s Store) error {
 	for _, err := range s.List() {
@@ -64,9 +56,9 @@ func Claim(at, path string) error {
 	}
 	host, _ := os.Hostname()
 	owner := host + ":" + path
-	written, err := s.(place).claim(owner, false)
+	written, err := s.claim(owner, false)
 	if file, here := strings.CutPrefix(written, host+":"); err == nil && here && disk.Free(file) == nil {
-		written, err = s.(place).claim(owner, true)
+		written, err = s.claim(owner, true)
 	}
 	switch {
 	case errors.Is(err, ErrAway): // a bucket may take parts and refuse this
@@ -78,7 +70,7 @@ func Claim(at, path string) error {
 	return err
 }
 
-// claim implements place.
+// claim implements Store.
 func (f *Folder) claim(owner string, again bool) (written string, err error) {
 	path := filepath.Join(f.root, claimName)
 	if data, err := os.ReadFile(path); !again && !errors.Is(err, fs.ErrNotExist) {
@@ -87,7 +79,7 @@ func (f *Folder) claim(owner string, again bool) (written string, err error) {
 	return owner, disk.ReplaceFrom(path, 0o644, strings.NewReader(owner)) // the folder is held
 }
 
-// claim implements place. Two that claim at the same moment may both succeed.
+// claim implements Store. Two that claim at the same moment may both succeed.
 func (s *S3) claim(owner string, again bool) (written string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()

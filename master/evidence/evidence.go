@@ -98,6 +98,9 @@ type Store interface {
 	List() iter.Seq2[Part, error]
 	// String says where the parts lie.
 	String() string
+	// claim writes into the place which proof store owns it, once, and returns what is written there. With again it
+	// replaces what is there. Errors: those of the store.
+	claim(owner string, again bool) (written string, err error)
 }
 
 // Verify reads a whole part. Errors: ErrMissing, ErrDamaged, ctx's, those of the store. The progress,

@@ -47,6 +47,8 @@ type Bucket interface {
 	PutURL(id proof.ID, size int64) (address string, headers map[string]string, err error)
 	// GetURL returns the address from which a part is read, for some minutes.
 	GetURL(id proof.ID) (string, error)
+	// ReadBytes returns how many bytes of parts this process has read from the bucket.
+	ReadBytes() int64
 }
 
 // S3 is a Bucket behind the S3 protocol. The part abcdef... is the object PREFIX/abcdef....
@@ -101,7 +103,7 @@ func Open(place string) (Store, error) {
 // String returns the place, as Open takes it.
 func (s *S3) String() string { return strings.TrimSuffix(Scheme+s.bucket+"/"+s.prefix, "/") }
 
-// ReadBytes returns how many bytes of parts this process has read from the bucket.
+// ReadBytes implements Bucket.
 func (s *S3) ReadBytes() int64 { return s.read.Load() }
 
 func (s *S3) key(id proof.ID) string { return s.prefix + id.Name() }

@@ -194,7 +194,7 @@ func TestBucketRefuses(t *testing.T) {
 func TestClaim(t *testing.T) {
 	_, b := bucket(t)
 	f := OpenFolder(t.TempDir())
-	for _, s := range []place{f, b} {
+	for _, s := range []Store{f, b} {
 		for _, owner := range []string{"a.db", "b.db", "a.db"} {
 			if got, err := s.claim(owner, false); got != "a.db" || err != nil {
 				t.Errorf("%s: %s claims: %q, %v", s, owner, got, err)

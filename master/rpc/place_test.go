@@ -19,7 +19,7 @@ import (
 
 // bucketParts is a memory whose parts lie in a bucket. The outline of a part is whatever was announced first.
 type bucketParts struct {
-	evidence.Store
+	evidence.Bucket
 	s        *memory
 	outlines map[proof.ID][]byte
 	by       string

@@ -115,23 +115,8 @@ func (c Config) withDefaults() (Config, error) {
 	c.HintBytes = cmp.Or(c.HintBytes, hints.DefaultBytes)
 	c.MaxNodes = cmp.Or(c.MaxNodes, 1<<62)
 	switch {
-	case c.Workers < 1 || c.Workers > 1<<14:
-		return c, fmt.Errorf("%w: %d workers: 1 to %d are possible", ErrConfig, c.Workers, 1<<14)
-	case c.Speed <= 0 || c.Speed > 1e12 || c.SpeedSpread < 0 || c.SpeedSpread > 1000:
-		return c, fmt.Errorf("%w: a speed of %v nodes a second with a spread of %v", ErrConfig, c.Speed, c.SpeedSpread)
-	case c.LossRate < 0 || c.LossRate > 0.5:
-		return c, fmt.Errorf("%w: a loss rate of %v: 0 to 0.5 is possible", ErrConfig, c.LossRate)
-	case c.CrashRate < 0 || c.CrashRate > 3600:
-		return c, fmt.Errorf("%w: %v crashes an hour: 0 to 3600 are possible", ErrConfig, c.CrashRate)
-	case min(c.Delay, c.Restart) < 0 || c.Delay > time.Hour:
+	case c.Delay < 0 || c.Delay > time.Hour:
 		return c, fmt.Errorf("%w: times must not be negative, and a delay at most an hour", ErrConfig)
-	case c.PrefetchPercent < 0 || c.PrefetchPercent > 100:
-		return c, fmt.Errorf("%w: prefetching from %d percent: 0 to 100 are possible", ErrConfig, c.PrefetchPercent)
-	case min(c.ExtractShare, c.CheckShare) < 0 || max(c.ExtractShare, c.CheckShare) > 100:
-		return c, fmt.Errorf("%w: evidence takes %v and %v of the search's time: 0 to 100 are possible", ErrConfig,
-			c.ExtractShare, c.CheckShare)
-	case c.HintEntries < 0 || c.HintBytes < 1:
-		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:
 		return c, fmt.Errorf("%w: tables of %d bytes, %d together: each of %d workers needs at least %d", ErrConfig,
 			c.TableBytes, c.TablesBytes, c.Workers, dfpn.MinTableBytes)

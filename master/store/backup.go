@@ -196,11 +196,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err != nil {
 		path = from // Open says why
 	}
-	o, err := Options{ReadOnly: true}.withDefaults()
-	if err != nil {
-		return Compaction{}, err
-	}
-	s, err := open(path, o, to == "")
+	s, err := open(path, Options{ReadOnly: true}, to == "")
 	if err != nil {
 		return Compaction{}, err
 	}

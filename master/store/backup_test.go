@@ -161,8 +161,7 @@ func TestKillCompact(t *testing.T) {
 // get the old one.
 func TestReplacedWhileWaiting(t *testing.T) {
 	path := filled(t)
-	o, _ := Options{ReadOnly: true}.withDefaults()
-	s, err := open(path, o, true)
+	s, err := open(path, Options{ReadOnly: true}, true)
 	if err != nil {
 		t.Fatal(err)
 	}

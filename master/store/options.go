@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"amazonsfarm/shared/disk"
@@ -77,11 +76,8 @@ type limits struct {
 	acceptOlder bool
 }
 
-// withDefaults returns the options with defaults filled in. Errors wrap ErrInvalid.
-func (o Options) withDefaults() (Options, error) {
-	if o.LockTimeout < 0 || o.MaxCampaigns < 0 {
-		return o, fmt.Errorf("%w: a limit in its options is negative; 0 stands for the default", ErrInvalid)
-	}
+// withDefaults returns the options with defaults filled in.
+func (o Options) withDefaults() Options {
 	o.LockTimeout = cmp.Or(o.LockTimeout, defaultLockTimeout)
 	o.MinFreeBytes = cmp.Or(o.MinFreeBytes, DefaultMinFreeBytes)
 	o.MaxCampaigns = cmp.Or(o.MaxCampaigns, DefaultMaxCampaigns)
@@ -92,5 +88,5 @@ func (o Options) withDefaults() (Options, error) {
 	if o.FreeBytes == nil {
 		o.FreeBytes = disk.FreeBytes
 	}
-	return o, nil
+	return o
 }

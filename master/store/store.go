@@ -64,11 +64,7 @@ type Store struct {
 // remove them as strays. Errors: disk.ErrExists, ErrCampaign, ErrInvalid, ErrNoRoom, those of Open, and those of
 // the file system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
-	o, err := o.withDefaults()
-	if err == nil {
-		err = create(path, c, o)
-	}
-	if err != nil {
+	if err := create(path, c, o.withDefaults()); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
 	return Open(path, o)
@@ -144,20 +140,13 @@ func create(path string, c Campaign, o Options) (err error) {
 // when they are read.
 // Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, evidence.ErrPlace,
 // evidence.ErrAway, and those of the file system.
-func Open(path string, o Options) (*Store, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, fmt.Errorf("open proof store: %w", err)
-	}
-	return open(path, o, false)
-}
+func Open(path string, o Options) (*Store, error) { return open(path, o, false) }
 
-// open is Open with complete options. With alone it keeps even readers away from a store that is
-// opened for reading only.
+// open is Open. With alone it keeps even readers away from a store that is opened for reading only.
 func open(path string, o Options, alone bool) (*Store, error) {
 	s := &Store{
 		path:     path,
-		options:  o,
+		options:  o.withDefaults(),
 		requests: make(chan *request, 256),
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),

@@ -230,16 +230,6 @@ func TestCampaignIsChecked(t *testing.T) {
 	}
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	if _, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, Options{MaxCampaigns: -1}); !errors.Is(err,
-		ErrInvalid) {
-		t.Error(err)
-	}
-	if _, err := Open("x", Options{LockTimeout: -1}); !errors.Is(err, ErrInvalid) {
-		t.Error(err)
-	}
-}
-
 func TestReadOnly(t *testing.T) {
 	s := newStore(t, quick)
 	id := upload(t, s, []byte("evidence"))

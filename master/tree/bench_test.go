@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"testing"
 
-	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/numbers"
 )
 
@@ -15,7 +14,7 @@ import (
 func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 	b.Helper()
 	tree, err := New(Config{Root: start(b, 6, 6), SplitAfter: 1, InitialBudget: 1,
-		MaxPositions: graph.MaxPositions}, Snapshot{})
+		MaxPositions: 1<<32 - 1}, Snapshot{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -73,7 +72,7 @@ func BenchmarkSplit(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			number := func() uint32 { return 1000 + uint32(1000*r.ExpFloat64()) }
 			tree, err := New(Config{Root: start(b, 6, 6), SplitAfter: 1, InitialBudget: 1,
-				MaxPositions: graph.MaxPositions}, Snapshot{})
+				MaxPositions: 1<<32 - 1}, Snapshot{})
 			if err != nil {
 				b.Fatal(err)
 			}

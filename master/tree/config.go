@@ -2,9 +2,7 @@ package tree
 
 import (
 	"cmp"
-	"fmt"
 
-	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -14,7 +12,7 @@ type Config struct {
 	Root amazons.Position
 	// FirstMoves, in Root's own orientation, restrict the question. The answer is "won" when one of
 	// them wins, and "no given first move wins" when none does. Default: none, so all moves count.
-	// An illegal move is an error.
+	// All are legal.
 	FirstMoves []amazons.Move
 	// EasyReplies settles the replies to first moves one by one, the easiest first. Otherwise the
 	// reply that is most likely to refute a first move comes first. It is for lists of replies. Set
@@ -146,44 +144,4 @@ func (c Config) WithDefaults() Config {
 	p.factsPerLease = cmp.Or(p.factsPerLease, min(4_096, p.factsKept))
 	p.maxSlots = cmp.Or(p.maxSlots, 64)
 	return c
-}
-
-// validate checks a Config that has its defaults. Errors wrap ErrConfig.
-func (c Config) validate() error {
-	bad := func(format string, a ...any) error {
-		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, a...))
-	}
-	switch {
-	case !c.Root.Board.Valid():
-		return bad("no root")
-	case c.MaxBudget < c.InitialBudget:
-		return bad("MaxBudget %d is less than InitialBudget %d", c.MaxBudget, c.InitialBudget)
-	case c.ShortPercent > 100:
-		return bad("ShortPercent %d is more than 100", c.ShortPercent)
-	case c.ProbePercent < 1 || c.ProbePercent > 100:
-		return bad("ProbePercent %d is not from 1 to 100", c.ProbePercent)
-	case c.CheckFirst < 0:
-		return bad("CheckFirst %d is negative", c.CheckFirst)
-	case c.MaxPositions > graph.MaxPositions:
-		return bad("MaxPositions %d is more than %d", c.MaxPositions, graph.MaxPositions)
-	}
-	for _, f := range []struct {
-		name  string
-		value int
-	}{
-		{"ResultsPerTick", c.ResultsPerTick}, {"SilentTicks", c.SilentTicks}, {"Patience", c.Patience},
-		{"MaxPositions", c.MaxPositions},
-		{"MaxFacts", c.MaxFacts}, {"MaxWorkers", c.MaxWorkers},
-	} {
-		if f.value < 1 {
-			return bad("%s %d is less than 1", f.name, f.value)
-		}
-	}
-	root := c.Root.State()
-	for _, m := range c.FirstMoves {
-		if !root.Legal(m) {
-			return bad("first move %s is not legal", m)
-		}
-	}
-	return nil
 }

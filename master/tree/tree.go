@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"fmt"
 
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/tree/offers"
@@ -81,8 +82,8 @@ type Tree struct {
 // ErrSnapshot. A tree whose facts contradict each other is made, but stopped.
 func New(cfg Config, restored Snapshot) (*Tree, error) {
 	cfg = cfg.WithDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
+	if cfg.MaxBudget < cfg.InitialBudget { // the other settings have ranges where people give them
+		return nil, fmt.Errorf("%w: MaxBudget %d is less than InitialBudget %d", ErrConfig, cfg.MaxBudget, cfg.InitialBudget)
 	}
 	g := graph.New(cfg.Root, cfg.FirstMoves, cfg.MaxFacts)
 	t := &Tree{

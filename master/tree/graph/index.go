@@ -23,14 +23,11 @@ type index struct {
 const indexParts = 256
 
 // indexPart is a hash table with open addressing. A slot is 0 or has the lower half of a key's hash
-// above the number of its node, from 1.
+// above the number of its node, from 1. So 4,294,967,295 nodes are the most.
 type indexPart struct {
 	slots []uint64 // a power of two
 	used  int
 }
-
-// MaxPositions is the most that the slots have numbers for.
-const MaxPositions = 1<<32 - 1
 
 // slabNodes is how many nodes are made at a time. They are not moved.
 const slabNodes = 256
