@@ -70,14 +70,6 @@ type proofParts struct {
 	unchecked, alone []checks.Part
 }
 
-// positions is the number of positions of all parts.
-func (p *proofParts) positions() (n int64) {
-	for _, part := range p.parts {
-		n += part.Positions
-	}
-	return n
-}
-
 // gather finds the parts that prove the roots. A FalsePartsError has those that cite what no part
 // proves.
 // A root that a fact proves needs the part of that fact. The other roots follow from the tree: the moves
@@ -315,7 +307,11 @@ func (c *campaign) packs(p *proofParts) bool {
 	if c.farm.options.Embedded {
 		most = proof.OneFilePositions
 	}
-	return !p.dropped && p.positions()+int64(p.top.Set.Len()) <= most
+	n := int64(p.top.Set.Len())
+	for _, part := range p.parts {
+		n += part.Positions
+	}
+	return !p.dropped && n <= most
 }
 
 // publish writes the manifest of a proof under a name, and its parts into the folder beside it. Parts that are

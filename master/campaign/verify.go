@@ -173,8 +173,7 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 		return nil
 	}
 	r.Winner = cli.WinnerName(c.root, status.Verdict)
-	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Verdict: status.Verdict,
-		NoGivenMoveWins: status.NoGivenMoveWins})
+	roots := assemble.Roots(c.root, c.firstMoves, t.Answer())
 	o.RulesOnly = o.RulesOnly || c.about.RulesOnly
 	name, remove, err := c.finalCertificate(ctx, t, roots)
 	if remove != nil {
@@ -275,13 +274,11 @@ func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificat
 		return c, "", err
 	}
 	defer r.Close()
-	of, status := r.campaign, r.Tree.Status()
-	if !status.Settled {
+	of := r.campaign
+	if !r.Tree.Answered() {
 		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
 	}
-	from, remove, err := of.finalCertificate(ctx, r.Tree,
-		assemble.Roots(of.root, of.firstMoves, tree.Settled{Verdict: status.Verdict,
-			NoGivenMoveWins: status.NoGivenMoveWins}))
+	from, remove, err := of.finalCertificate(ctx, r.Tree, assemble.Roots(of.root, of.firstMoves, r.Tree.Answer()))
 	if err != nil {
 		return c, from, err
 	}

@@ -196,16 +196,11 @@ const (
 
 // complete fills in the defaults.
 func (c *Config) complete() {
-	limits := &c.Limits
-	for _, f := range []struct {
-		field *int
-		value int
-	}{
-		{&c.MaxWorkers, 10_000}, {&limits.Queue, 1 << 14}, {&limits.Batch, 1024}, {&limits.Answers, 256},
-		{&limits.SessionTicks, 30}, {&limits.Waiting, 64}, {&limits.Recent, 100}, {&limits.ShownTicks, 60},
-	} {
-		*f.field = cmp.Or(*f.field, f.value)
-	}
+	l := &c.Limits
+	l.Queue, l.Batch, l.Answers = cmp.Or(l.Queue, 1<<14), cmp.Or(l.Batch, 1024), cmp.Or(l.Answers, 256)
+	l.SessionTicks, l.Waiting = cmp.Or(l.SessionTicks, 30), cmp.Or(l.Waiting, 64)
+	l.Recent, l.ShownTicks = cmp.Or(l.Recent, 100), cmp.Or(l.ShownTicks, 60)
+	c.MaxWorkers = cmp.Or(c.MaxWorkers, 10_000)
 	c.HintBytes, c.Heartbeat = cmp.Or(c.HintBytes, hints.DefaultBytes), cmp.Or(c.Heartbeat, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"amazonsfarm/master/loop"
-	"amazonsfarm/master/recent"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 )
@@ -12,8 +11,8 @@ import (
 // Campaign is a campaign of this process's loop that answers in messages of the contract, as the pages
 // show them.
 type Campaign struct {
-	loop   *loop.Loop
-	handle *loop.Handle
+	loop *loop.Loop
+	*loop.Handle
 }
 
 // CampaignOf returns the campaign of a name; an empty name is the campaign with the lowest number.
@@ -27,11 +26,11 @@ func CampaignOf(l *loop.Loop, name string) (*Campaign, error) {
 }
 
 // Root returns the position that the campaign is about.
-func (c *Campaign) Root() amazons.Position { return c.handle.Root }
+func (c *Campaign) Root() amazons.Position { return c.Handle.Root }
 
 // Status asks the loop how far the campaign is. What it costs does not grow with the tree.
 func (c *Campaign) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
-	return statusMessage(c.handle.View(ctx))
+	return statusMessage(c.View(ctx))
 }
 
 // Workers asks the loop who is there and what they do, for whatever campaign, in the order they joined.
@@ -45,12 +44,9 @@ func (c *Campaign) Contributors(ctx context.Context) ([]loop.Contributor, error)
 	return c.loop.Contributors(ctx)
 }
 
-// Recent returns the facts that became durable last, the latest first; see loop.Handle.Recent.
-func (c *Campaign) Recent(ctx context.Context) ([]recent.Entry, error) { return c.handle.Recent(ctx) }
-
 // Explore tells what is known of the last position of a way; see loop.Handle.Explore.
 func (c *Campaign) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
-	e, err := c.handle.Explore(ctx, way)
+	e, err := c.Handle.Explore(ctx, way)
 	if err != nil {
 		return nil, err
 	}

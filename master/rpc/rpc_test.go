@@ -840,7 +840,7 @@ func TestNotCanonical(t *testing.T) {
 	for i := range p.Board.Symmetries() {
 		k := s.Apply(p.Board, amazons.Symmetry(i)).Key(p.Board)
 		bytes := k.Bytes()
-		_, err := keyIn(b.campaign.handle.About, bytes[:])
+		_, err := keyIn(b.campaign.Handle.About, bytes[:])
 		if canonical := k == s.CanonicalKey(p.Board); canonical != (err == nil) {
 			t.Errorf("image %d, canonical %v: %v", i, canonical, err)
 		}

@@ -148,7 +148,9 @@ func (f *farm) step(ev tree.Event) error {
 			// repeat its mistakes.
 			var known [][]byte
 			if !e.Lease.Check {
-				known = f.hintsFor(w, e.Lease.Key)
+				// In reality the store has more hints than the cache; here it has none.
+				known = f.hints.For(0, f.tree.Above(e.Lease.Key, hints.PerLease), w.seen,
+					func(hints.Place) []byte { return nil })
 			}
 			err = w.receive(leaseOf(e.Lease, known))
 		case tree.Inform:
@@ -186,12 +188,6 @@ func (f *farm) keep(w *worker, key, data []byte) {
 	if len(data) > 0 && f.tree.Open(k) && f.tree.Trusted(w.name) {
 		f.hints.Put(hints.Hint{Place: hints.Place{Key: k}, Data: data}, w.seen)
 	}
-}
-
-// hintsFor returns the hints that w lacks for a position: for itself and for positions above it. In
-// reality the store has more hints than the cache; here it has none.
-func (f *farm) hintsFor(w *worker, k amazons.Key) [][]byte {
-	return f.hints.For(0, f.tree.Above(k, hints.PerLease), w.seen, func(hints.Place) []byte { return nil })
 }
 
 // conclude sums up.

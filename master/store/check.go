@@ -65,7 +65,11 @@ func (s *Store) findings(ctx context.Context, progress Progress, parts bool) ite
 	return func(yield func(error) bool) {
 		// The consumer's code never runs inside guard: its panics are not ours.
 		c := &checker{s: s, ctx: ctx, progress: progress, alone: !parts}
-		defer c.end()
+		defer func() { // until then bbolt keeps all pages of the moment that is checked
+			if c.tx != nil {
+				c.tx.Rollback()
+			}
+		}()
 		// Each step relies on those before it: pages that hold together, campaigns that are known,
 		// a catalogue of parts for the facts. A damaged step does not stop the next, except for
 		// pages, below which nothing can be reached safely.
@@ -158,14 +162,6 @@ func (c *checker) begin() (page.Header, error) {
 		return h, nil
 	}
 	return page.Header{}, record.Damaged("", "the header of its last commit does not say what a header has to say")
-}
-
-// end gives up the moment that was checked. Until then bbolt keeps all pages of that moment.
-func (c *checker) end() {
-	if c.tx != nil {
-		c.tx.Rollback()
-		c.tx = nil
-	}
 }
 
 // pages verifies the structure of the file. Pages that the transaction can reach are not

@@ -410,7 +410,7 @@ func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 		}
 		wins = wins || m.Verdict == eval.Lost
 	}
-	a := tree.answer()
+	a := tree.Answer()
 	switch {
 	case a.NoGivenMoveWins:
 		if wins {

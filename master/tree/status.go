@@ -104,7 +104,7 @@ func (t *Tree) Status() Status {
 		Unsettled: t.unsettled, Requeued: t.requeued,
 	}
 	if s.Settled {
-		a := t.answer()
+		a := t.Answer()
 		s.Verdict, s.NoGivenMoveWins = a.Verdict, a.NoGivenMoveWins
 	}
 	if s.NoWork = t.halted(); s.NoWork == NoReason && t.graph.Root.Class == graph.Locked {

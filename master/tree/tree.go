@@ -133,7 +133,7 @@ func (t *Tree) conclude() {
 	case t.graph.Root.Solved():
 		if !t.settled {
 			t.settled = true
-			t.emit(t.answer())
+			t.emit(t.Answer())
 		}
 		t.cancelAll(CancelOver)
 	case t.draining:
@@ -147,8 +147,8 @@ func (t *Tree) conclude() {
 	t.graph.Closed = t.graph.Closed[:0]
 }
 
-// answer returns the answer of a campaign whose root is solved.
-func (t *Tree) answer() Settled {
+// Answer returns the answer of a campaign whose root is solved.
+func (t *Tree) Answer() Settled {
 	if t.graph.Restricted() && t.graph.Root.Verdict() == eval.Lost {
 		return Settled{NoGivenMoveWins: true}
 	}
