@@ -40,9 +40,23 @@ func (e RequestsWithdrawn) apply(t *Tree) {
 	}
 }
 
-func (e WorkersElsewhere) apply(t *Tree)  { t.elsewhere = e.Waiting }
-func (e PoolFacts) apply(t *Tree)         { t.poolFacts(e.Facts) }
-func (e PoolContradiction) apply(t *Tree) { t.poolContradiction(e.Contradiction) }
+func (e WorkersElsewhere) apply(t *Tree) { t.elsewhere = e.Waiting }
+func (e PoolFacts) apply(t *Tree) { // the other campaign has checked their form
+	for _, f := range e.Facts {
+		if t.graph.Contradiction != nil {
+			break
+		}
+		if t.reach.Has(f.Key) {
+			t.enter(f, "", false)
+		}
+	}
+	t.graph.Propagate()
+}
+func (e PoolContradiction) apply(t *Tree) {
+	if t.graph.Contradiction == nil {
+		t.graph.Contradiction = (*graph.Contradiction)(&e.Contradiction)
+	}
+}
 
 func (e PartyConfirmed) apply(t *Tree) {
 	if p := t.parties[e.Party]; p != nil {
@@ -74,26 +88,6 @@ func (e PartyConfirmed) String() string { return "party confirmed " + e.Party }
 
 // String returns "table cleared" and the worker.
 func (e TableCleared) String() string { return "table cleared " + e.Worker }
-
-// poolFacts enters the facts of another campaign, which has checked their form.
-func (t *Tree) poolFacts(facts []proof.Fact) {
-	for _, f := range facts {
-		if t.graph.Contradiction != nil {
-			break
-		}
-		if t.reach.Has(f.Key) {
-			t.enter(f, "", false)
-		}
-	}
-	t.graph.Propagate()
-}
-
-// poolContradiction stops the campaign because of a contradiction in another one.
-func (t *Tree) poolContradiction(c Contradiction) {
-	if t.graph.Contradiction == nil {
-		t.graph.Contradiction = (*graph.Contradiction)(&c)
-	}
-}
 
 // Idle says why nothing is granted at all. It is NoReason if a lease may be granted now or when one
 // comes back.

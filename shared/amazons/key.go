@@ -3,6 +3,7 @@ package amazons
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -19,6 +20,21 @@ type Key struct{ A, B uint64 }
 // Compare orders keys by A, then by B.
 func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.A, o.A), cmp.Compare(k.B, o.B))
+}
+
+// MarshalText writes the key in hexadecimal digits.
+func (k Key) MarshalText() ([]byte, error) {
+	b := k.Bytes()
+	return hex.AppendEncode(nil, b[:]), nil
+}
+
+// UnmarshalText undoes MarshalText. Errors wrap ErrKey for a wrong length.
+func (k *Key) UnmarshalText(text []byte) error {
+	b, err := hex.AppendDecode(nil, text)
+	if err == nil {
+		*k, err = KeyFromBytes(b)
+	}
+	return err
 }
 
 // Pack squeezes a set on the 8x8 grid to bits Width*rank+file. Squares outside

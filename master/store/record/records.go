@@ -15,7 +15,6 @@ package record
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,23 +109,9 @@ func Seal(bucket string, key, payload []byte) []byte {
 // sum is the CRC-32C of the bucket's name, a zero byte, the key and the payload. The zero byte keeps the
 // end of a name apart from the beginning of a key.
 func sum(bucket string, key, payload []byte) uint32 {
-	begin, ok := bucketSums[bucket]
-	if !ok {
-		begin = crc32.Checksum(append([]byte(bucket), 0), castagnoli)
-	}
-	c := crc32.Update(begin, castagnoli, key)
-	return crc32.Update(c, castagnoli, payload)
+	c := crc32.Checksum(append([]byte(bucket), 0), castagnoli)
+	return crc32.Update(crc32.Update(c, castagnoli, key), castagnoli, payload)
 }
-
-// bucketSums holds the checksums of the names of the buckets of one campaign, each with a zero byte
-// after it.
-var bucketSums = func() map[string]uint32 {
-	sums := map[string]uint32{}
-	for _, name := range BucketNames {
-		sums[name] = crc32.Checksum(append([]byte(name), 0), castagnoli)
-	}
-	return sums
-}()
 
 // Unseal returns the payload of a value, or a CorruptError with the place. The payload
 // is part of the value, not a copy.
@@ -511,69 +496,13 @@ func DecodeJSON(key string, value []byte, v any) error {
 	return nil
 }
 
-// contradictionJSON is a contradiction in the file.
-type contradictionJSON struct {
-	Key   string    `json:"key"`
-	Known claimJSON `json:"known"`
-	Claim claimJSON `json:"claim"`
-}
-
-type claimJSON struct {
-	Verdict uint8     `json:"outcome"`
-	Basis   uint8     `json:"basis"`
-	Worker  string    `json:"worker,omitempty"`
-	Fact    *factJSON `json:"fact,omitempty"`
-}
-
-type factJSON struct {
-	Key         string `json:"key"`
-	Verdict     uint8  `json:"outcome"`
-	Work        uint64 `json:"work"`
-	Certificate string `json:"certificate"`
-}
-
 // EncodeContradiction returns the record of what stopped a campaign.
 func EncodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) {
-	hexKey := func(k amazons.Key) string { b := k.Bytes(); return hex.EncodeToString(b[:]) }
-	claim := func(c graph.Claim) claimJSON {
-		j := claimJSON{Verdict: uint8(c.Verdict), Basis: uint8(c.Basis), Worker: c.Worker}
-		if f := c.Fact; f != (proof.Fact{}) {
-			j.Fact = &factJSON{Key: hexKey(f.Key), Verdict: uint8(f.Verdict), Work: f.Nodes,
-				Certificate: f.Certificate.Name()}
-		}
-		return j
-	}
-	return EncodeJSON(Of(KeyContradiction, campaign), contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known),
-		Claim: claim(c.Claim)})
+	return EncodeJSON(Of(KeyContradiction, campaign), c)
 }
 
 // DecodeContradiction undoes EncodeContradiction.
 func DecodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, error) {
-	var j contradictionJSON
-	if err := DecodeJSON(Of(KeyContradiction, campaign), value, &j); err != nil {
-		return nil, err
-	}
-	var failed error
-	key := func(text string) amazons.Key {
-		b, err := hex.DecodeString(text)
-		k, err2 := amazons.KeyFromBytes(b)
-		failed = errors.Join(failed, err, err2)
-		return k
-	}
-	claim := func(j claimJSON) graph.Claim {
-		c := graph.Claim{Verdict: eval.Verdict(j.Verdict), Basis: graph.Basis(j.Basis), Worker: j.Worker}
-		if f := j.Fact; f != nil {
-			c.Fact = proof.Fact{Key: key(f.Key), Verdict: eval.Verdict(f.Verdict), Nodes: f.Work}
-			var ok bool
-			if c.Fact.Certificate, ok = proof.ParseID(f.Certificate); !ok {
-				failed = errors.Join(failed, fmt.Errorf("%q is not the name of a certificate", f.Certificate))
-			}
-		}
-		return c
-	}
-	c := &tree.Contradiction{Key: key(j.Key), Known: claim(j.Known), Claim: claim(j.Claim)}
-	if failed != nil {
-		return nil, Corrupt(BucketMeta, []byte(Of(KeyContradiction, campaign)), "%v", failed)
-	}
-	return c, nil
+	c := new(tree.Contradiction)
+	return c, DecodeJSON(Of(KeyContradiction, campaign), value, c)
 }

@@ -85,7 +85,7 @@ func (g *Graph) claimOf(n *Node) Claim {
 }
 
 // claimOfFact returns a fact as a worker's claim; from is "" for what was known before.
-func claimOfFact(f proof.Fact, from string) Claim { return Claim{f.Verdict, ByFact, f, from} }
+func claimOfFact(f proof.Fact, from string) Claim { return Claim{f.Verdict, ByFact, from, f} }
 
 // contradict notes a contradiction, if it is the first.
 func (g *Graph) contradict(k amazons.Key, known, claim Claim) {
@@ -96,17 +96,18 @@ func (g *Graph) contradict(k amazons.Key, known, claim Claim) {
 
 // Claim is one side of a contradiction.
 type Claim struct {
-	Verdict eval.Verdict
-	Basis   Basis
-	Fact    proof.Fact // with ByFact
-	Worker  string     // who reported it, if known
+	Verdict eval.Verdict `json:"outcome"`
+	Basis   Basis        `json:"basis"`
+	Worker  string       `json:"worker,omitempty"` // who reported it, if known
+	Fact    proof.Fact   `json:"fact,omitzero"`    // with ByFact
 }
 
-// Contradiction says that two claims about one position exclude each other.
+// Contradiction says that two claims about one position exclude each other. Field names in JSON are those of the
+// store's records.
 type Contradiction struct {
-	Key   amazons.Key
-	Known Claim
-	Claim Claim
+	Key   amazons.Key `json:"key"`
+	Known Claim       `json:"known"`
+	Claim Claim       `json:"claim"`
 }
 
 // String returns both sides in words.
