@@ -78,10 +78,8 @@ type Options struct {
 	// ProofFileOf for the others. It is written last, perhaps after months, so callers check
 	// before that it can be written
 	ProofFile string
-	// Alone refuses a store with several campaigns.
-	Alone bool
 	// Embedded says that all workers are of this process. Then no part is checked before the answer
-	// is, and the checker of this machine goes over the whole proof.
+	// is, and the checker of this machine goes over the whole proof. A store with several campaigns is refused.
 	Embedded bool
 	// Lost takes back the facts of missing parts, even if most parts are missing.
 	Lost bool
@@ -141,9 +139,7 @@ func ProofFileOf(storeFile string, about store.Campaign) string {
 // asked for), of the trees, of the file system.
 func Open(o Options) (_ *Farm, err error) {
 	o.ProofFile = cmp.Or(o.ProofFile, ProofFile(o.StoreFile))
-	if o.Registerer == nil {
-		o.Registerer = prometheus.NewRegistry()
-	}
+	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, prometheus.NewRegistry())
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	f := &Farm{options: o, began: time.Now(), retracted: checks.NewRetracted()}
 	var asked store.Campaign
@@ -197,7 +193,7 @@ func Open(o Options) (_ *Farm, err error) {
 	if o.Embedded && s.Bucket() != nil {
 		return nil, embedded
 	}
-	if o.Alone && len(all) > 1 {
+	if o.Embedded && len(all) > 1 {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",
 			store.ErrCampaign, len(all))
 	}

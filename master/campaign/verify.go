@@ -260,14 +260,11 @@ func lacking(err error) error {
 	return err
 }
 
-// ErrUnsettled is wrapped by ReadCertificate for a campaign that has no answer yet.
-var ErrUnsettled = errors.New("the campaign is not settled, so there is no certificate yet")
-
 // ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its
 // file or, where that is gone, from what its store holds. from says which, also after an error of reading.
 // It does not check it.
 // Nothing is written but a temporary folder. Errors: those of opening a store; store.ErrCampaign;
-// ErrUnsettled; ErrVerification; those of proof.ReadWhole.
+// ErrVerification; those of proof.ReadWhole.
 func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {
 	r, err := OpenReader(file, name)
 	if err != nil {
@@ -276,7 +273,7 @@ func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificat
 	defer r.Close()
 	of := r.campaign
 	if !r.Tree.Answered() {
-		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
+		return c, "", fmt.Errorf("%s: the campaign is not settled, so there is no certificate yet", file)
 	}
 	from, remove, err := of.finalCertificate(ctx, r.Tree, assemble.Roots(of.root, of.firstMoves, r.Tree.Answer()))
 	if err != nil {

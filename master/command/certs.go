@@ -27,7 +27,10 @@ const day, maxDays = 24 * time.Hour, 36500
 
 // certsCommand looks after the authority of a cluster: a folder, on the machine of an operator.
 func certsCommand() *cobra.Command {
-	return group("certs", "Make and revoke the credentials of a cluster", certsInit(), certsMaster(),
+	return group("certs", "Make and revoke the credentials of a cluster",
+		certsOwn("init", "Make an authority and the credential of its master", (*certsFlags).init,
+			(*certsFlags).addAuthority),
+		certsOwn("master", "Replace the master's credential", (*certsFlags).open, (*certsFlags).addMaster),
 		certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(),
 		certsRecords(&cobra.Command{
 			Use:   "revoke NAME|SERIAL",
@@ -162,25 +165,17 @@ func (f *certsFlags) print(r credentials.Issued) error {
 	return err
 }
 
-// certsInit checks the request before it makes anything, so that a wrong host leaves no authority.
-func certsInit() *cobra.Command {
+// certsOwn makes the credential of the master with the authority that open returns, which the command may make. The
+// request is checked before anything is made, so that a wrong host leaves no authority. A running master reads a new
+// file within a second.
+func certsOwn(use, short string, open func(*certsFlags) (*credentials.Authority, error),
+	add func(*certsFlags, *cobra.Command)) *cobra.Command {
 	f := &certsFlags{renew: true}
-	c := f.command(&cobra.Command{
-		Use:   "init",
-		Short: "Make an authority and the credential of its master",
-		Args:  cobra.NoArgs,
-	}, func([]string) ([]credentials.Issued, error) { return f.issue(identity.Master, masterName, f.init) })
-	f.addAuthority(c)
-	return c
-}
-
-// certsMaster renews the credential of a master, for other hosts or a new lifetime. A running master
-// reads the new file within a second.
-func certsMaster() *cobra.Command {
-	f := &certsFlags{renew: true}
-	c := f.command(&cobra.Command{Use: "master", Short: "Replace the master's credential", Args: cobra.NoArgs},
-		func([]string) ([]credentials.Issued, error) { return f.issue(identity.Master, masterName, f.open) })
-	f.addMaster(c)
+	c := f.command(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs},
+		func([]string) ([]credentials.Issued, error) {
+			return f.issue(identity.Master, masterName, func() (*credentials.Authority, error) { return open(f) })
+		})
+	add(f, c)
 	return c
 }
 

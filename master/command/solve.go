@@ -114,8 +114,8 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 		o.Tree.InitialBudget = min(loneBudget, cmp.Or(o.Loop.NodeLimit, loneBudget),
 			cmp.Or(o.Tree.MaxBudget, loneBudget))
 	}
-	o.Root, o.FirstMoves, o.Services.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
-	o.Embedded, o.Alone = true, true
+	o.Root, o.FirstMoves, o.Services.Build = q.root, q.firstMoves, agent.Build()
+	o.Embedded, o.CheckWorkers = true, f.cores
 	return checkFiles(o.StoreFile, o.ProofFile, f.makeFolder)
 }
 

@@ -92,17 +92,13 @@ func (s *Store) PutCertificate(campaign uint32, id [32]byte, data []byte) (known
 // is not known, and is whole again afterwards. Errors: ErrMismatch (the bytes are other ones, or the
 // store has the certificate for another pool), ErrTooLarge, ErrInvalid, those of r, otherwise as
 // of Commit; nothing of the certificate is then left.
-func (s *Store) PutCertificateFrom(campaign uint32, id [32]byte, size int64, r io.Reader) (known bool, err error) {
-	known, err = s.putCertificate(campaign, id, size, r)
-	return known, during(fmt.Sprintf("put certificate %x", id), err)
-}
-
-// putCertificate has three stages. First it finds out whether there is anything to do: a part that
+// It has three stages. First it finds out whether there is anything to do: a part that
 // is whole, or verified and dropped, is known. Then the bytes go to the evidence store, which
 // returns once they are durable. Last comes the record. A crash between the two leaves a part
 // without a record, which the next Collect removes; the other order would leave a record without a
 // part.
-func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Reader) (known bool, err error) {
+func (s *Store) PutCertificateFrom(campaign uint32, id proof.ID, size int64, r io.Reader) (known bool, err error) {
+	defer func() { err = during(fmt.Sprintf("put certificate %x", id[:]), err) }()
 	if size <= 0 || id == (proof.ID{}) {
 		return false, fmt.Errorf("%w: a certificate has an id and at least one byte", ErrInvalid)
 	}
