@@ -90,10 +90,7 @@ func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_Wat
 
 func (c *controlService) Workers(ctx context.Context, _ *farmv1.WorkersRequest) (*farmv1.WorkersResponse, error) {
 	list, err := c.loop.Workers(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &farmv1.WorkersResponse{Workers: workerMessages(list)}, nil
+	return &farmv1.WorkersResponse{Workers: workerMessages(list)}, err
 }
 
 // do carries out an event for all campaigns, and returns the status of the first.

@@ -105,7 +105,7 @@ type watch struct {
 
 func newWatch(c Campaign, period time.Duration, points int, log *slog.Logger, b *books) *watch {
 	return &watch{campaign: c, period: period, now: time.Now, log: log, books: b, changed: make(chan struct{}),
-		history: history{most: points, step: period}}
+		work: worked{replies: map[string][]book.Cell{}}, history: history{most: points, step: period}}
 }
 
 // run asks until ctx ends.

@@ -28,9 +28,6 @@ type worked struct {
 // asked for, those of the others are what they were.
 func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Work {
 	out := book.Work{MessageType: "work", Unit: "nodes", Moves: []book.Cell{}}
-	if k.replies == nil {
-		k.replies = map[string][]book.Cell{}
-	}
 	root, met := c.Root(), map[amazons.Key]bool{}
 	for _, f := range s.FirstMoves {
 		m, err := root.ParseMove(f.Move)

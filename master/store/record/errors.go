@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 )
@@ -33,8 +32,11 @@ func (e *CorruptError) Error() string {
 	if e.Bucket != "" {
 		place = "bucket " + e.Bucket
 	}
-	if e.Key != nil {
-		place += ", key " + keyText(e.Bucket, e.Key)
+	// A person can search for the key: it is text where it is text, and otherwise hexadecimal digits.
+	if e.Key != nil && e.Bucket == BucketMeta {
+		place += fmt.Sprintf(", key %q", e.Key)
+	} else if e.Key != nil {
+		place += fmt.Sprintf(", key %x", e.Key)
 	}
 	if e.Path != "" {
 		return fmt.Sprintf("%v: %s: %s: %s; restore it from a backup", ErrCorrupt, e.Path, place, e.Reason)
@@ -44,12 +46,3 @@ func (e *CorruptError) Error() string {
 
 // Is reports whether target is ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
-
-// keyText writes a key so that a person can search for it: as text where it is text, otherwise in
-// hexadecimal digits.
-func keyText(bucket string, key []byte) string {
-	if bucket == BucketMeta {
-		return fmt.Sprintf("%q", key)
-	}
-	return hex.EncodeToString(key)
-}
