@@ -83,7 +83,8 @@ type Tree struct {
 func New(cfg Config, restored Snapshot) (*Tree, error) {
 	cfg = cfg.WithDefaults()
 	if cfg.MaxBudget < cfg.InitialBudget { // the other settings have ranges where people give them
-		return nil, fmt.Errorf("%w: MaxBudget %d is less than InitialBudget %d", ErrConfig, cfg.MaxBudget, cfg.InitialBudget)
+		return nil, fmt.Errorf("%w: MaxBudget %d is less than InitialBudget %d", ErrConfig, cfg.MaxBudget,
+			cfg.InitialBudget)
 	}
 	g := graph.New(cfg.Root, cfg.FirstMoves, cfg.MaxFacts)
 	t := &Tree{
