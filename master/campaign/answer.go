@@ -16,11 +16,10 @@ import (
 )
 
 // noteWinning notes the moves of the root that a proof shows to win, if the root is won.
-func (c *campaign) noteWinning(set *proof.Set) {
-	if c.settled.Verdict != eval.Won || set == nil {
+func (c *campaign) noteWinning(shown proof.Certificate) {
+	if c.settled.Verdict != eval.Won || shown.Set == nil {
 		return
 	}
-	shown := proof.Certificate{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Set: set}
 	if f := shown.Look(c.root.State()); f.Reason == proof.ByEntry {
 		c.winning = append(c.winning, f.Move.String())
 	}

@@ -235,7 +235,7 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, report repo
 	}
 	c.file = store.CertificateFile{Path: c.proofFile, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
 	c.verified = true
-	c.noteWinning(set)
+	c.noteWinning(proof.Certificate{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Set: set})
 	return nil
 }
 
@@ -298,7 +298,15 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	if !own {
 		c.verifiedBy = "workers"
 	}
-	c.noteWinning(p.top.Set)
+	// Where one lease proves the root, its part alone has the winning move.
+	m, err := proof.ReadManifest(c.proofFile)
+	if err == nil {
+		p.top, _, err = m.ReadAround(ctx, c.proofFile, []amazons.Position{c.root}, proof.OneFilePositions)
+	}
+	if err != nil {
+		c.farm.options.Log.Warn("winning moves could not be read from the proof", "error", err)
+	}
+	c.noteWinning(p.top)
 	return nil
 }
 

@@ -251,6 +251,42 @@ func TestBlameInParts(t *testing.T) {
 	}
 }
 
+// TestWinningMoveInParts wants the winning move of a root that one lease proves, where the proof stays in parts: the
+// tree does not know the move.
+func TestWinningMoveInParts(t *testing.T) {
+	root := position(t, "5x5")
+	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "solved.store")}
+	solved, err := solve(t, o, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(ProofFile(o.StoreFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.StoreFile = filepath.Join(t.TempDir(), "s.store")
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	id, c := proof.IDOf(data), f.campaigns[0]
+	_, put := f.store.PutCertificate(1, id, data)
+	fact := proof.Fact{Key: root.State().CanonicalKey(root.Board), Verdict: eval.Won, Nodes: 1, Certificate: id}
+	commit := f.store.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil)
+	if err := errors.Join(put, commit, f.store.SetVerified([]proof.ID{id}, "another")); err != nil {
+		t.Fatal(err)
+	}
+	c.settled = &tree.Settled{Verdict: eval.Won}
+	parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(root, eval.Won)}, nil)
+	if err == nil {
+		err = c.concludeInParts(t.Context(), parts, func(string, string, loop.Phase) {})
+	}
+	if moves := c.winningMoves(); err != nil || len(moves) == 0 || !slices.Equal(moves, solved.WinningMoves) {
+		t.Errorf("winning moves %v, %v; in one file %v", moves, err, solved.WinningMoves)
+	}
+}
+
 // TestPublishDropped publishes a proof with a part that is kept as a digest only. The answer of a campaign may do
 // without the part; a check of the whole proof may not.
 func TestPublishDropped(t *testing.T) {
