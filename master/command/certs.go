@@ -126,6 +126,9 @@ func (f *certsFlags) issue(role identity.Role, name string, open func() (*creden
 		return nil, err
 	}
 	defer a.Close()
+	if old := a.Hosts(); role == identity.Master && len(f.hosts) == 0 && old != nil {
+		r.Hosts = old
+	}
 	out, err := a.Issue(r)
 	if err != nil {
 		return nil, err

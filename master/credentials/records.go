@@ -96,6 +96,15 @@ func (a *Authority) List() ([]Record, error) {
 	return list, nil
 }
 
+// Hosts returns the hosts of the master's credential in the folder of the authority; nil where there is none.
+func (a *Authority) Hosts() []string {
+	c, err := readCertificate(filepath.Join(a.folder, identity.MasterFile))
+	if err != nil {
+		return nil
+	}
+	return recordOf(c, identity.Identity{}).Hosts
+}
+
 // Revoke puts all good credentials of a name, or the credential with a serial number, on the
 // revocation list, and returns them. A master refuses them from its next reading of the list.
 // Errors: ErrUnknown.
@@ -146,14 +155,16 @@ func (a *Authority) readRevoked() (*big.Int, []x509.RevocationListEntry, error) 
 	name := filepath.Join(a.folder, identity.RevokedFile)
 	list, err := readPEM(name, "the revocation list", identity.PEMRevoked, "a revocation list",
 		x509.ParseRevocationList)
-	if err != nil {
-		return nil, nil, err
+	if err == nil {
+		if err = list.CheckSignatureFrom(a.cert); err == nil && list.Number == nil {
+			err = errors.New("it has no number")
+		}
+		if err != nil {
+			err = fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+		}
 	}
-	if err = list.CheckSignatureFrom(a.cert); err == nil && list.Number == nil {
-		err = errors.New("it has no number")
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	if err != nil { // nobody else knows what was revoked
+		return nil, nil, fmt.Errorf("%w; put back a copy of it, or make a new authority in another folder", err)
 	}
 	return list.Number, list.RevokedCertificateEntries, nil
 }
