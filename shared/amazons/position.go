@@ -180,7 +180,7 @@ func parseRows(rows []string) (p Position, err error) {
 				n = int(c - '0')
 			default:
 				r, _ := utf8.DecodeRuneInString(row[j:])
-				return Position{}, fmt.Errorf("%w: row %d (%s) has %q; squares are W, B, x, . or a digit for empty "+
+				return Position{}, fmt.Errorf("%w: row %d (%s) has %q; squares are W, B, x, . or 1 to 8 for empty "+
 					"squares", ErrPosition, i+1, quote(row), r)
 			}
 			if file+n > MaxSide {

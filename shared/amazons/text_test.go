@@ -109,13 +109,13 @@ func TestParsePositionErrors(t *testing.T) {
 		{long, ErrPosition, `not a position or a board: "` + long[:96] + `"...` + neither},
 		{long + "/.", ErrPosition, `not a position: row 1 ("` + long[:96] + `"...) is longer than 8 squares`},
 		{"./././././././././.", ErrPosition, "not a position: 10 rows; a board has at most 8"},
-		{"W.0/...", ErrPosition, `not a position: row 1 ("W.0") has '0'; squares are W, B, x, . or a digit for ` +
+		{"W.0/...", ErrPosition, `not a position: row 1 ("W.0") has '0'; squares are W, B, x, . or 1 to 8 for ` +
 			`empty squares`},
-		{"..9/...", ErrPosition, `not a position: row 1 ("..9") has '9'; squares are W, B, x, . or a digit for ` +
+		{"..9/...", ErrPosition, `not a position: row 1 ("..9") has '9'; squares are W, B, x, . or 1 to 8 for ` +
 			`empty squares`},
-		{"W♛./...", ErrPosition, `not a position: row 1 ("W♛.") has '♛'; squares are W, B, x, . or a digit for ` +
+		{"W♛./...", ErrPosition, `not a position: row 1 ("W♛.") has '♛'; squares are W, B, x, . or 1 to 8 for ` +
 			`empty squares`},
-		{"W\xff/...", ErrPosition, `not a position: row 1 ("W\xff") has '�'; squares are W, B, x, . or a digit for ` +
+		{"W\xff/...", ErrPosition, `not a position: row 1 ("W\xff") has '�'; squares are W, B, x, . or 1 to 8 for ` +
 			`empty squares`},
 		{"start", ErrPosition, `not a position or a board: "start"` + neither},
 		{"W♛.", ErrPosition, `not a position or a board: "W♛."` + neither},
