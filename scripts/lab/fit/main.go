@@ -74,8 +74,8 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		}
 		for _, name := range args[2:] {
 			if _, ok := forms[name]; !ok {
-				return fmt.Errorf("%w: %q is no form of first numbers: constant, mobility, territory and fitted are", errUsage,
-					name)
+				return fmt.Errorf("%w: %q is no form of first numbers: constant, mobility, territory and fitted are",
+					errUsage, name)
 			}
 		}
 		return compare(ctx, positions, args[2:], most, compareTable, w)
