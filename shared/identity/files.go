@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/big"
 	"path/filepath"
 	"sync"
@@ -150,7 +151,9 @@ func (f *Files) Reload() (changed bool, err error) {
 		return false, nil
 	}
 	f.seen, f.again = digest, time.Time{}
-	if missing != nil {
+	if errors.Is(missing, fs.ErrPermission) {
+		return false, fmt.Errorf("%w: %w; the user who runs this program has to read the folder", ErrFiles, missing)
+	} else if missing != nil {
 		return false, fmt.Errorf("%w: %w; %s", ErrFiles, missing, f.hint())
 	}
 	m, err := f.parse(names, contents)

@@ -125,8 +125,11 @@ func (o *runFlags) run(c *cobra.Command) error {
 	defer conn.Close()
 	err = agent.Run(abort, conn, o.agent)
 	s := o.agent.Stats
-	log.Info("worked", "leases", s.Leases.Load(), "nodes", s.Nodes.Load(), "search_seconds", s.Search.Total().Seconds(),
-		"extract_seconds", s.Extract.Total().Seconds(), "check_seconds", s.Check.Total().Seconds())
+	if err == nil || s.Leases.Load() > 0 {
+		log.Info("worked", "leases", s.Leases.Load(), "nodes", s.Nodes.Load(),
+			"search_seconds", s.Search.Total().Seconds(), "extract_seconds", s.Extract.Total().Seconds(),
+			"check_seconds", s.Check.Total().Seconds())
+	}
 	if errors.Is(err, agent.ErrUnreachable) || errors.Is(err, agent.ErrWrongMaster) {
 		return fmt.Errorf("--master %s: %w", o.master, err)
 	}
