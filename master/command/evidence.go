@@ -25,7 +25,7 @@ func evidenceGC() *cobra.Command {
 		lost bool
 	)
 	c := &cobra.Command{Use: "gc --store FILE", Short: "Remove the parts that no fact of a store needs",
-		Args: cobra.NoArgs}
+		Long: help.Long("evidence"), Args: cobra.NoArgs}
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&file, "store", "", "collect the evidence of the store in `FILE`")
 	c.Flags().BoolVar(&lost, "lost", false,
@@ -53,7 +53,7 @@ func evidenceGC() *cobra.Command {
 func evidenceFetch() *cobra.Command {
 	var from string
 	c := &cobra.Command{Use: "fetch NAME.proof --from PLACE", Short: "Copy the parts of a proof into NAME.parts",
-		Args: cobra.ExactArgs(1)}
+		Long: help.Long("evidence"), Args: cobra.ExactArgs(1)}
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&from, "from", "",
 		"fetch parts from `PLACE`, a folder NAME.evidence or NAME.parts, or s3://BUCKET/PREFIX")
