@@ -82,7 +82,7 @@ func (f *certsFlags) addLifetime(c *cobra.Command) {
 func (f *certsFlags) addMaster(c *cobra.Command) {
 	f.addLifetime(c)
 	c.Flags().StringArrayVar(&f.hosts, "host", nil,
-		"let others reach the master as `NAME` or IP address; may be repeated")
+		"let others reach the master as `NAME` or IP address; may be repeated (default: as before, or none)")
 }
 
 // addAuthority is for commands that make an authority.
@@ -92,13 +92,16 @@ func (f *certsFlags) addAuthority(c *cobra.Command) {
 		1, maxDays, "make the authority good for `N` days")
 }
 
-// request asks for a credential; only a master has hosts.
+// request asks for a credential; only a master has hosts, by default those that it has.
 func (f *certsFlags) request(role identity.Role, name string) (credentials.Request, error) {
 	r := credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Renew: f.renew,
 		Lifetime: time.Duration(f.days) * day}
 	if role == identity.Master {
 		given := slices.DeleteFunc(f.hosts, func(host string) bool { return slices.Contains(localHosts, host) })
 		r.Hosts = append(given, localHosts...)
+		if old := credentials.Hosts(f.folder); len(f.hosts) == 0 && old != nil {
+			r.Hosts = old
+		}
 	}
 	return r, r.Check()
 }
@@ -126,9 +129,6 @@ func (f *certsFlags) issue(role identity.Role, name string, open func() (*creden
 		return nil, err
 	}
 	defer a.Close()
-	if old := a.Hosts(); role == identity.Master && len(f.hosts) == 0 && old != nil {
-		r.Hosts = old
-	}
 	out, err := a.Issue(r)
 	if err != nil {
 		return nil, err

@@ -96,9 +96,9 @@ func (a *Authority) List() ([]Record, error) {
 	return list, nil
 }
 
-// Hosts returns the hosts of the master's credential in the folder of the authority; nil where there is none.
-func (a *Authority) Hosts() []string {
-	c, err := readCertificate(filepath.Join(a.folder, identity.MasterFile))
+// Hosts returns the hosts of the master's credential in the folder of an authority; nil where there is none.
+func Hosts(folder string) []string {
+	c, err := readCertificate(filepath.Join(folder, identity.MasterFile))
 	if err != nil {
 		return nil
 	}
