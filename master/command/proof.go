@@ -113,6 +113,8 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 	switch {
 	case len(args) == 0 && !inStore, len(args) > 0 && inStore && (isProof(args[0]) || isStore(args[0])):
 		return cert, "", p, nil, errOneProof
+	case len(args) > 1 && isProof(args[len(args)-1]):
+		return cert, "", p, nil, cli.Usagef("%s is a certificate: give one, and give it first", args[len(args)-1])
 	case inStore:
 		cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign)
 	case isStore(args[0]):
@@ -137,9 +139,8 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 	if large {
 		read := 0
 		if cert, read, err = m.ReadAround(ctx, from, way, wholePositions); err == nil {
-			fmt.Fprintf(c.ErrOrStderr(),
-				"the proof is large: read %d of its %s, those that prove a position on the way\n", read,
-				cli.Counted(len(m.Parts), "part"))
+			fmt.Fprintf(c.ErrOrStderr(), "the proof is large: read %d of its %s, which prove a position on the way\n",
+				read, cli.Counted(len(m.Parts), "part"))
 		}
 	}
 	return cert, from, way[len(way)-1], last, err
@@ -161,8 +162,7 @@ func findPosition(c *proof.Certificate, args []string) (way []amazons.Position, 
 			case err != nil:
 				return nil, nil, cli.Usagef("%w", err)
 			case given.Board != c.Board:
-				return nil, nil, cli.Usagef("the position is of a %v board, the certificate of %v", given.Board,
-					c.Board)
+				return nil, nil, cli.Usagef("the position is of %v, the certificate of %v", given.Board, c.Board)
 			}
 			p, args = given, args[1:]
 		}
