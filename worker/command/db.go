@@ -22,7 +22,7 @@ func dbCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Build, check and describe the databases of small areas",
-		Long:  help.Text("db"),
+		Long:  help.Long("db"),
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -56,7 +56,7 @@ func dbBuildCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build",
 		Short: "Build a database; one that was cut off goes on from where it was",
-		Long:  help.Text("db-build"),
+		Long:  help.Long("db-build"),
 		Args:  cobra.NoArgs,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			config, err := endgame.ParseSize(size)

@@ -18,7 +18,7 @@ func evalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval POSITION",
 		Short: "Judge a position without search and say why: areas, bounds, sums, verdict",
-		Long:  help.Text("eval"),
+		Long:  help.Long("eval"),
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if asJSON && asSVG {

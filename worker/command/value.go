@@ -56,7 +56,7 @@ func valueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "value AREA[+AREA...]|-",
 		Short: "Tell what an area is worth: stops, mean, temperature, thermograph, who wins",
-		Long:  help.Text("value"),
+		Long:  help.Long("value"),
 		Args:  cobra.ExactArgs(1),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			var searched atomic.Uint64
