@@ -110,7 +110,7 @@ func (s *settings) addRest() {
 	s.all.StringVar(&s.farm.Store.Evidence, "evidence-store", "",
 		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
 	s.group("evidence-store")
-	s.all.Func("evidence", "keep `WHAT` of a verified part: all of it (keep) or its SHA-256 alone (digest)",
+	s.all.Func("evidence", "keep `WHAT` of a verified part: all of it (keep) or its outline and SHA-256 (digest)",
 		func(text string) error {
 			if text != "keep" && text != "digest" {
 				return errors.New("give keep or digest")

@@ -1,6 +1,6 @@
 // Package simulate runs a farm of any number of virtual workers in one process and in virtual time.
 // The tree is the real one (master/tree), the workers speak the real protocol (worker/agent), and
-// jobs are really searched, one after the other. It answers how much of N workers is put to use, and
+// leases are really searched, one after the other. It answers how much of N workers is put to use, and
 // what a policy of the tree, a slow network or failures cost, without N machines.
 //
 // # The model
