@@ -4,9 +4,11 @@
 //	master serve --store FILE     a farm whose workers run elsewhere
 //	master status|explore|campaign|pause|resume|drain|quarantine|health
 //	                              talk to a serving master
-//	master verify|proof FILE      check a certificate, or look at it
-//	master store|certs            look after stores and credentials
-//	master simulate BOARD         farms in virtual time
+//	master verify|proof|web       check a certificate, look at it, or make a site of it
+//	master store|evidence|import  look after stores and the parts of proofs, or make a store from an archive
+//	master certs                  look after credentials
+//	master forecast|simulate BOARD
+//	                              estimate the work; farms in virtual time
 //
 // The commands are in package command, and the exit codes in package program.
 package main

@@ -7,6 +7,7 @@
 //	worker perft BOARD|POSITION DEPTH     count sequences of moves
 //	worker bench                          fixed searches; the node count is the signature of the build
 //	worker db build|check|info            databases of small areas
+//	worker health                         whether a running worker is ready
 //
 // `worker --help` lists the exit codes, and the help of each command the environment variables that
 // stand in for its flags.

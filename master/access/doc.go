@@ -5,4 +5,5 @@
 // credential of the cluster's authority, in time and not revoked. When a call is made (guard.go) the
 // credential's role has to fit the method. With each message (calls.go) the credential has to be good
 // still and the identity within its limits (limits.go). Each refusal is counted by reason and logged.
+// Before all that, a Door (door.go) keeps room for connections of those who are known.
 package access

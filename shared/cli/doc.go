@@ -7,6 +7,8 @@
 //   - result.go: the answer about a position, in JSON and in words
 //   - status.go, log.go, signals.go: the status line, the logger, one signal to end and two to abort
 //   - health.go, version.go, man.go: the commands and flags that every program has
+//   - address.go, files.go, mistake.go: addresses and files that flags name, and sentences about wrong ones
+//   - rate.go: how fast a count grows
 //
 // Data goes to standard output, messages to standard error. A flag wins over its environment
 // variable, which wins over the default.
