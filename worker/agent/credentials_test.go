@@ -99,6 +99,8 @@ func TestReason(t *testing.T) {
 		`connection error: desc = "error reading server preface: http2: failed reading the frame payload: http2: ` +
 			`frame too large, note that the frame header looked like an HTTP/1.1 header"`: "what answers there does " +
 			"not speak gRPC; perhaps it is the port of the pages (--http)",
+		`connection error: desc = "error reading server preface: raw-read tcp 127.0.0.1:2->127.0.0.1:1: use of ` +
+			`closed network connection"`: "a connection was made, and nothing came over it in time",
 		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for ` +
 			`localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
 	} {

@@ -66,7 +66,7 @@ func (c *connection) examine(e Examine) {
 			return
 		}
 		report := &farmv1.Checked{Campaign: e.Check.GetCampaign().GetNumber(), Sha256: e.Check.GetSha256()}
-		if err := c.check(e.Check, report); err != nil {
+		if err := c.check(e.Check, report); err != nil && c.ctx.Err() == nil {
 			report.Failed, report.Returned = Reason(err), errors.Is(err, errUnfetched)
 			c.Log.Warn("a part could not be checked", "part", fmt.Sprintf("%x", report.Sha256), "reason", report.Failed)
 		}

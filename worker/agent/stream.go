@@ -269,6 +269,9 @@ func Reason(err error) string {
 	if strings.Contains(text, "http2: frame too large") {
 		text = "what answers there does not speak gRPC; perhaps it is the port of the pages (--http)"
 	}
+	if strings.HasSuffix(text, "use of closed network connection") { // gRPC gave the connection up
+		text = "a connection was made, and nothing came over it in time"
+	}
 	if strings.HasSuffix(text, "no such host") || strings.HasSuffix(text, "produced zero addresses") {
 		text = "no machine has this name"
 	}
