@@ -37,6 +37,9 @@ func (l *Answers) Add(a *Answer, pool uint32) {
 	l.list = append(l.list, a)
 }
 
+// Waiting says whether an answer waits for workers.
+func (l *Answers) Waiting() bool { return len(l.list) > 0 }
+
 // end sends a word to all answers that are over, and forgets them.
 func (l *Answers) end(word error, over func(*Answer) bool) {
 	l.list = slices.DeleteFunc(l.list, func(a *Answer) bool {

@@ -295,7 +295,7 @@ func (l *Loop) over() (bool, error) {
 		return l.draining != nil || !l.cfg.Stay && len(l.changing) == 0, stopped
 	case l.draining != nil && l.full != nil:
 		return true, l.draining // what comes back cannot be kept; the workers bring it to the next master
-	case l.draining != nil && !concluding:
+	case l.draining != nil && !concluding, l.draining == ErrDrained && l.verification.answers.Waiting():
 		return leased == 0, l.draining
 	}
 	return false, nil
