@@ -63,7 +63,7 @@ func doing(r *farmv1.StatusResponse) (phase, detail string) {
 	if p.GetTotal() > 0 {
 		parts = fmt.Sprintf("%d of %s", p.GetDone(), cli.Counted(p.GetTotal(), "part"))
 	}
-	if state := r.GetState(); p.GetName() == "searching" && (state == "paused" || state == "draining") {
+	if state := r.GetState(); p.GetName() == "searching" && state != "running" {
 		return state, cli.Counted(r.GetLeased(), "lease") + " under way"
 	}
 	switch p.GetName() {

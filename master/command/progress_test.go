@@ -34,6 +34,8 @@ func TestProgress(t *testing.T) {
 	settled.RootPhi, settled.RootDelta = 0, 1<<30
 	draining := status(71, 4_000_000, searching)
 	draining.State, draining.Leased = "draining", 2
+	ended := status(72, 4_000_000, searching)
+	ended.State, ended.Leased = "ended", 1
 	const moves112 = "first moves 112 of 256 refuted"
 	for _, c := range []struct {
 		r    *farmv1.StatusResponse
@@ -54,6 +56,7 @@ func TestProgress(t *testing.T) {
 		{status(7300, 4_000_000, &farmv1.Phase{Name: "checking", Done: 10, Total: 20}),
 			"5x6 checking the proof 2:01:40, 50 % of 20 positions, " + moves112 + ", 2 workers, 4.0 M nodes"},
 		{draining, "5x6 draining 1:11, 2 leases under way, " + moves112 + ", 0 nodes/s, 2 workers, 4.0 M nodes"},
+		{ended, "5x6 ended 1:12, 1 lease under way, " + moves112 + ", 0 nodes/s, 2 workers, 4.0 M nodes"},
 		{settled, "5x6 settled 1:10, it is verified, winner first, 2 workers, 4.0 M nodes"},
 	} {
 		if got := m.line(c.r); got != c.want {
