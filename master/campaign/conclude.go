@@ -299,14 +299,15 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 		c.verifiedBy = "workers"
 	}
 	// Where one lease proves the root, its part alone has the winning move.
+	shown := p.top
 	m, err := proof.ReadManifest(c.proofFile)
 	if err == nil {
-		p.top, _, err = m.ReadAround(ctx, c.proofFile, []amazons.Position{c.root}, proof.OneFilePositions)
+		shown, _, err = m.ReadAround(ctx, c.proofFile, []amazons.Position{c.root}, proof.OneFilePositions)
 	}
 	if err != nil {
 		c.farm.options.Log.Warn("winning moves could not be read from the proof", "error", err)
 	}
-	c.noteWinning(p.top)
+	c.noteWinning(shown)
 	return nil
 }
 

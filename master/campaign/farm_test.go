@@ -251,6 +251,18 @@ func TestBlameInParts(t *testing.T) {
 	}
 }
 
+// proved gives the store of a campaign a part that proves the root, and says that another worker has verified it.
+func proved(t *testing.T, c *campaign, verdict eval.Verdict, data []byte) {
+	t.Helper()
+	s, id := c.farm.store, proof.IDOf(data)
+	_, put := s.PutCertificate(1, id, data)
+	fact := proof.Fact{Key: c.root.State().CanonicalKey(c.root.Board), Verdict: verdict, Nodes: 1, Certificate: id}
+	commit := s.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil)
+	if err := errors.Join(put, commit, s.SetVerified([]proof.ID{id}, "another")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestWinningMoveInParts wants the winning move of a root that one lease proves, where the proof stays in parts: the
 // tree does not know the move.
 func TestWinningMoveInParts(t *testing.T) {
@@ -270,13 +282,8 @@ func TestWinningMoveInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	id, c := proof.IDOf(data), f.campaigns[0]
-	_, put := f.store.PutCertificate(1, id, data)
-	fact := proof.Fact{Key: root.State().CanonicalKey(root.Board), Verdict: eval.Won, Nodes: 1, Certificate: id}
-	commit := f.store.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil)
-	if err := errors.Join(put, commit, f.store.SetVerified([]proof.ID{id}, "another")); err != nil {
-		t.Fatal(err)
-	}
+	c := f.campaigns[0]
+	proved(t, c, eval.Won, data)
 	c.settled = &tree.Settled{Verdict: eval.Won}
 	parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(root, eval.Won)}, nil)
 	if err == nil {
@@ -302,13 +309,8 @@ func TestPublishDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, c := proof.IDOf(data), f.campaigns[0]
-	_, put := f.store.PutCertificate(1, id, data)
-	fact := proof.Fact{Key: root.State().CanonicalKey(root.Board), Verdict: eval.Lost, Nodes: 1, Certificate: id}
-	commit := f.store.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil)
-	if err := errors.Join(put, commit, f.store.SetVerified([]proof.ID{id}, "another")); err != nil {
-		t.Fatal(err)
-	}
+	c := f.campaigns[0]
+	proved(t, c, eval.Lost, data)
 	parts, err := c.gather(t.Context(), roots, nil)
 	if err != nil || !parts.dropped {
 		t.Fatalf("%+v, %v", parts, err)
