@@ -46,9 +46,8 @@ func openNotes(name, manifest string) (*notes, map[string]Part, error) {
 		return nil, nil, fmt.Errorf("%w: %s is not a regular file", checker.ErrState, name)
 	}
 	if n.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%w: %s: there is no folder %s", checker.ErrState, name, filepath.Dir(name))
-	}
-	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %s: there is no folder %s", checker.ErrState, name, filepath.Dir(name))
+	} else if err != nil {
 		return nil, nil, err
 	}
 	whole := int64(0)
