@@ -199,10 +199,12 @@ func TestRevokedCertificate(t *testing.T) {
 	if _, err := authority.Revoke("bad"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-bad; !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
+	if err := <-bad; !errors.Is(err, agent.ErrRefused) ||
+		!strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
 		t.Errorf("the revoked worker ended with %v", err)
 	}
-	if err := run(badFolder, "bad"); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
+	if err := run(badFolder, "bad"); !errors.Is(err, agent.ErrRefused) ||
+		!strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
 		t.Errorf("started again, the revoked worker ended with %v", err)
 	}
 	if _, err := operator.Resume(ctx, &farmv1.ResumeRequest{}); err != nil {

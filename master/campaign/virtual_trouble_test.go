@@ -460,14 +460,16 @@ func TestRevokedInVirtualTime(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		if err := v.wait(bad); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
+		if err := v.wait(bad); !errors.Is(err, agent.ErrRefused) ||
+			!strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
 			v.t.Errorf("the revoked worker ended with %v", err)
 		}
 		if took := time.Since(began); took > 4*time.Second {
 			v.t.Errorf("the revoked worker was sent away after %v", took)
 		}
 		again := v.work("bad", enter(badFolder), nil)
-		if err := v.wait(again); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
+		if err := v.wait(again); !errors.Is(err, agent.ErrRefused) ||
+			!strings.Contains(err.Error(), "the credential is revoked, or not made for this use") {
 			v.t.Errorf("started again, the revoked worker ended with %v", err)
 		}
 		if n := refused("revoked"); n < 3 {
