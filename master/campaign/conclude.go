@@ -132,8 +132,9 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	defer func() { c.took = time.Since(c.began) }()
 	// not the positions, of which there may be millions
 	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
+	roots := assemble.Roots(c.root, c.firstMoves, settled)
 	if c.needsNoParts() {
-		stands, top, err := c.partsStand(ctx, report)
+		stands, top, err := c.partsStand(ctx, roots, report)
 		if err != nil {
 			return loop.Conclusion{}, err
 		}
@@ -154,7 +155,6 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	// From here on each phase is reported: on a large board it takes longer than people wait
 	// without a word.
 	report.assembling(0, 0)
-	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
 	p, err := c.gather(ctx, roots, e.Won)
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)
@@ -294,10 +294,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 		return err
 	}
 	c.file.Path = c.proofFile
-	c.verified, c.verifiedBy = own, ""
-	if !own {
-		c.verifiedBy = "workers"
-	}
+	c.verified, c.verifiedBy = own, map[bool]string{false: "workers"}[own]
 	// Where one lease proves the root, its part alone has the winning move.
 	shown := p.top
 	m, err := proof.ReadManifest(c.proofFile)
@@ -421,22 +418,27 @@ func unchanged(file string, known store.CertificateFile) bool {
 	return err == nil && sum == known.SHA256
 }
 
-// partsStand reports whether the published parts of a proof that was verified before are as they were. Parts that lie
-// in a bucket, or are kept as digests, may be away. Where the store has the others, they are to be published again.
+// partsStand reports whether the published parts of a proof that was verified before are as they were. The store only
+// says that they were verified, and it may be anybody's: so the checker goes over one file, or a sample of the parts.
+// Parts that lie in a bucket, or are kept as digests, may be away. Where the store has the others, they are to be
+// published again.
 // The error says that some are gone: to prove them again may take long, so that is for a person to decide.
 // top is the part that the tree has added, where the store does not have it: it was published by an earlier build, or
 // the master ended at that moment. It has no roots where the store lacks nothing.
-func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool, top proof.Certificate, err error) {
+func (c *campaign) partsStand(ctx context.Context, roots []proof.Root, report reporter) (stands bool,
+	top proof.Certificate, err error) {
+	again := func(o checker.Options) bool {
+		o.Progress = report.checking("the winner is known; the checker goes over its certificate again")
+		_, err := c.checkDraft(ctx, c.proofFile, &proofParts{roots: roots}, o)
+		return err == nil
+	}
 	m, err := proof.ReadManifest(c.proofFile)
 	if errors.Is(err, proof.ErrNotCertificate) { // it is one file
-		return true, top, nil
+		return again(checker.Options{}), top, ctx.Err()
 	} else if err != nil {
 		return false, top, err
 	}
-	claimed := map[proof.Citation]bool{}
-	for _, r := range m.Roots {
-		claimed[r.Citation(m.Board)] = true
-	}
+	proves := func(p proof.Part, r proof.Root) bool { return slices.Contains(p.Roots, r.Citation(m.Board)) }
 	looked, all := uint64(0), uint64(0)
 	for _, part := range m.Parts {
 		all += uint64(part.Positions)
@@ -453,7 +455,7 @@ func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool
 		_, sum, err := disk.SHA256(name)
 		if err == nil && sum == part.ID.Name() {
 			if !c.farm.store.Holds(c.about.Number, part.ID) &&
-				slices.ContainsFunc(part.Roots, func(q proof.Citation) bool { return claimed[q] }) {
+				slices.ContainsFunc(roots, func(r proof.Root) bool { return proves(part, r) }) {
 				if top, err = proof.ReadFile(name); err != nil {
 					return false, top, err
 				}
@@ -476,7 +478,7 @@ func (c *campaign) partsStand(ctx context.Context, report reporter) (stands bool
 		return false, top, fmt.Errorf("%w: missing or damaged parts: %d of %d; restore them, or remove %s, and "+
 			"the same command proves them again", proof.ErrNotWhole, gone, len(m.Parts), c.proofFile)
 	}
-	return stands, top, nil
+	return stands && again(checker.Options{Absent: true, Sample: spotSample, Seed: rand.Uint64()}), top, ctx.Err()
 }
 
 // needsNoParts reports whether the answer of a campaign stands without its parts: it was verified, and its certificate

@@ -805,6 +805,51 @@ func inParts(t *testing.T) (Options, *Farm, *proofParts) {
 	return o, f, parts
 }
 
+// TestForgedAnswer has a store say that a certificate was verified which does not hold. The master believed it.
+func TestForgedAnswer(t *testing.T) {
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "a.db")}
+	if _, err := solve(t, o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	part := proof.Certificate{Board: o.Root.Board, Leaves: eval.ClosingLeaves,
+		Roots: []proof.Root{proof.RootOf(o.Root, eval.Lost)}}
+	data, err := proof.Encode(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, inParts := range []bool{false, true} {
+		sum, name := proof.IDOf(data).Name(), ProofFile(o.StoreFile)
+		if err := os.WriteFile(name, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if inParts {
+			folder := proof.PartsFolder(name)
+			m := proof.Manifest{Board: part.Board, Leaves: part.Leaves, Roots: part.Roots,
+				Parts: []proof.Part{proof.PartOf(part, data)}}
+			if err := errors.Join(os.Mkdir(folder, 0o755), os.WriteFile(filepath.Join(folder, sum), data, 0o644),
+				proof.WriteManifest(name, m)); err != nil {
+				t.Fatal(err)
+			}
+			if _, sum, err = disk.SHA256(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := store.Open(o.StoreFile, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := s.Result(1)
+		r.Certificate.SHA256 = sum
+		if err := errors.Join(err, s.SetResult(1, r), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = solve(t, o, nil, 0)
+		if _, wrong := checker.CheckFile(t.Context(), name, checker.Options{}); err != nil || wrong != nil {
+			t.Errorf("in parts %v: %v, and the certificate: %v", inParts, err, wrong)
+		}
+	}
+}
+
 // TestDamagedParts has parts damaged and removed of a proof in parts that was verified. Nobody noticed it before: the
 // master said that the proof is verified.
 func TestDamagedParts(t *testing.T) {
@@ -818,10 +863,10 @@ func TestDamagedParts(t *testing.T) {
 		}
 	}
 	publish()
-	silent := func(string, string, loop.Phase) {}
+	silent, roots := func(string, string, loop.Phase) {}, []proof.Root{proof.RootOf(o.Root, eval.Lost)}
 	expect := func(what string, want bool, wrong error) {
 		t.Helper()
-		if stands, top, err := c.partsStand(t.Context(), silent); stands != want || !errors.Is(err, wrong) ||
+		if stands, top, err := c.partsStand(t.Context(), roots, silent); stands != want || !errors.Is(err, wrong) ||
 			len(top.Roots) > 0 {
 			t.Errorf("%s: %v, %v; the store lacks a part for %v", what, stands, err, top.Roots)
 		}
@@ -847,7 +892,7 @@ func TestDamagedParts(t *testing.T) {
 	if _, err := f.store.Retract([]proof.ID{id}); err != nil {
 		t.Fatal(err)
 	}
-	_, top, err := c.partsStand(t.Context(), silent)
+	_, top, err := c.partsStand(t.Context(), roots, silent)
 	if err != nil {
 		t.Fatal(err)
 	}

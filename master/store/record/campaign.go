@@ -186,7 +186,7 @@ func CampaignsIn(records iter.Seq2[string, []byte]) ([]Campaign, error) {
 	return list, nil
 }
 
-// Result is the final answer of a campaign. With it, a solved campaign answers at once.
+// Result is the final answer of a campaign. With it, a solved campaign is not searched again.
 type Result struct {
 	// Verdict is won or lost, for the side to move at the root; unknown with NoGivenMoveWins.
 	Verdict string `json:"outcome"`
