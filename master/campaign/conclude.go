@@ -439,18 +439,13 @@ func (c *campaign) partsStand(ctx context.Context, roots []proof.Root, report re
 		return false, top, err
 	}
 	proves := func(p proof.Part, r proof.Root) bool { return slices.Contains(p.Roots, r.Citation(m.Board)) }
-	looked, all := uint64(0), uint64(0)
-	for _, part := range m.Parts {
-		all += uint64(part.Positions)
-	}
 	stands, gone := true, 0
-	for _, part := range m.Parts {
+	for i, part := range m.Parts {
 		if err := ctx.Err(); err != nil {
 			return false, top, err
 		}
 		report(loop.StateVerifying, "the winner is known; the parts of its proof are looked at",
-			loop.Phase{Name: "checking", Done: looked, Total: all})
-		looked += uint64(part.Positions)
+			loop.Phase{Name: "verifying", Done: uint64(i), Total: uint64(len(m.Parts))})
 		name := filepath.Join(proof.PartsFolder(c.proofFile), part.ID.Name())
 		_, sum, err := disk.SHA256(name)
 		if err == nil && sum == part.ID.Name() {
