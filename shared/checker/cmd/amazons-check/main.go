@@ -75,9 +75,8 @@ func readSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "KMGTiB")
 	unit := strings.TrimSuffix(text[len(digits):], "iB")
 	shift, known := map[string]int{"": 0, "K": 10, "M": 20, "G": 30, "T": 40}[unit]
-	known = known && text != digits+"iB"
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if !known || err != nil || n > math.MaxInt64>>shift {
+	if !known || text == digits+"iB" || err != nil || n > math.MaxInt64>>shift {
 		return 0, errors.New("give a number of bytes, such as 4294967296 or 4GiB")
 	}
 	return n << shift, nil
@@ -193,11 +192,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = report.Missing()
 		}
 		code := exitCode(err)
-		if slices.Index(gravity, code) > slices.Index(gravity, worst) {
-			worst = code
-		}
+		worst = gravity[max(slices.Index(gravity, code), slices.Index(gravity, worst))]
 		if err != nil {
-			fmt.Fprintf(stderr, "amazons-check: %s: %s\n", file, words(err))
+			fmt.Fprintln(stderr, visible("amazons-check: "+file+": "+words(err), file))
 		}
 		if err := c.print(stdout, file, report, err); err != nil {
 			fmt.Fprintf(stderr, "amazons-check: print the answer: %v\n", err)
@@ -219,8 +216,8 @@ func words(err error) string {
 // print says what was found in a file: the report, if there is one, and as JSON also why it does not hold.
 func (c *command) print(stdout io.Writer, file string, report *checker.Report, fault error) error {
 	if c.asJSON {
-		a := answer{MessageType: "verification", File: file, Report: report}
-		a.Verified = fault == nil && report.Complete()
+		valid := fault == nil && report.Complete()
+		a := answer{MessageType: "verification", File: file, Verified: valid, Report: report}
 		if fault != nil {
 			a.Reason = words(fault)
 			errors.As(fault, &a.Fault)
@@ -230,8 +227,15 @@ func (c *command) print(stdout io.Writer, file string, report *checker.Report, f
 	if report == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(stdout, "%s: %v", file, report)
+	_, err := io.WriteString(stdout, visible(fmt.Sprintf("%s: %v", file, report), file))
 	return err
+}
+
+// visible returns a text about a file in which its name, and that of its folder of parts, hide nothing. A stranger's
+// file may have a name with lines that look like an answer.
+func visible(text, file string) string {
+	stem := strings.TrimSuffix(file, ".proof")
+	return strings.ReplaceAll(text, stem, strings.Trim(strconv.Quote(stem), `"`))
 }
 
 // revision names the source that this program was built from, as far as that is known.
