@@ -11,6 +11,8 @@ RUN mkdir -p /out/folders/data /out/folders/authority /out/folders/certs
 
 FROM scratch
 COPY --from=build /out/bin /bin
+# Whom the programs believe when they reach a bucket by https.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build --chown=65532:65532 /out/folders /
 USER 65532:65532
 EXPOSE 7171 9171 9172

@@ -100,8 +100,8 @@ func TestComposeSettings(t *testing.T) {
 }
 
 // TestImage holds scripts/image against Dockerfile: the same flags for the programs, and the same
-// folders for volumes, which the user of the image owns; and no anonymous volume, of which each
-// container would leave one.
+// folders for volumes, which the user of the image owns; the authorities that sign for buckets; and no anonymous
+// volume, of which each container would leave one.
 func TestImage(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
@@ -118,6 +118,8 @@ func TestImage(t *testing.T) {
 		{`mkdir -p /out/folders/data /out/folders/authority /out/folders/certs`,
 			`mkdir -p "$work/image/out/folders"/{data,authority,certs}`},
 		{"\nFROM scratch\n", "/^FROM scratch/,$"},
+		{"\nCOPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/\n",
+			`-t "$work/image/etc/ssl/certs" /etc/ssl/certs/ca-certificates.crt`},
 		{"\nCOPY --from=build --chown=65532:65532 /out/folders /\nUSER 65532:65532\n", "s/--from=build //"},
 	} {
 		if !strings.Contains(docker, c.docker) || !strings.Contains(script, c.script) {
