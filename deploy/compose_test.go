@@ -163,4 +163,9 @@ func TestProvisioning(t *testing.T) {
 		boards.Providers[0].Options.Path+":ro") {
 		t.Errorf("providers %+v: Compose mounts the dashboards elsewhere", boards.Providers)
 	}
+	// A master whose container is gone has no address; only a target that stays can be down.
+	if data, err := os.ReadFile("prometheus/compose.yml"); err != nil || !strings.Contains(string(data),
+		`- targets: ["master:9171"]`) {
+		t.Errorf("the master is not a fixed target: %v, %s", err, data)
+	}
 }
