@@ -20,6 +20,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 
 	"amazonsfarm/shared/proof"
 )
@@ -74,8 +75,8 @@ func Open(place string) (Store, error) {
 	}
 	s := new(S3)
 	s.bucket, s.prefix, _ = strings.Cut(strings.TrimSuffix(rest, "/"), "/")
-	if s.bucket == "" {
-		return nil, fmt.Errorf("%w: %s: give s3://BUCKET or s3://BUCKET/PREFIX", ErrPlace, place)
+	if err := s3utils.CheckValidBucketName(s.bucket); err != nil {
+		return nil, fmt.Errorf("%w: %w; give s3://BUCKET or s3://BUCKET/PREFIX", ErrPlace, err)
 	}
 	if s.prefix != "" {
 		s.prefix += "/"

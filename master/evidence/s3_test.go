@@ -177,8 +177,8 @@ func TestBucketRefuses(t *testing.T) {
 	if _, err := b.Open([32]byte{1}); !errors.Is(err, ErrAway) || errors.Is(err, ErrMissing) {
 		t.Errorf("open, without the bucket: %v", err)
 	}
-	for _, bad := range []string{"s3://", "s3:///x"} {
-		if _, err := Open(bad); !errors.Is(err, ErrPlace) {
+	for _, bad := range []string{"s3://", "s3:///x", "s3://b/x", "s3://farm parts", "s3://key:secret@farm/parts"} {
+		if _, err := Open(bad); !errors.Is(err, ErrPlace) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
