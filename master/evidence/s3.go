@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"net/http"
 	"net/url"
@@ -228,6 +229,7 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 	n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(in, info.Size+1))
 	s.read.Add(n)
 	switch _ = os.Remove(to.Name()); {
+	case errors.As(err, new(*fs.PathError)): // of the file: no room for it
 	case err != nil:
 		err = s.failed("part "+id.Name(), err)
 	case n != info.Size || proof.ID(sum.Sum(nil)) != id:

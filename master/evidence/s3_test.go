@@ -12,8 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"amazonsfarm/shared/disk"
 )
 
 // server is so much of an S3 server as a bucket needs. It believes every signature.
@@ -186,6 +189,25 @@ func TestBucketRefuses(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
 	if _, err := Open("s3://farm"); !errors.Is(err, ErrPlace) ||
 		!strings.Contains(err.Error(), "no credentials") {
+		t.Error(err)
+	}
+}
+
+// TestNoRoomHere wants the disk named that has no room for the copy of a part, and not the bucket.
+func TestNoRoomHere(t *testing.T) {
+	_, b := bucket(t)
+	_, id := put(t, b, 1, 5000)
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit)
+	few := syscall.Rlimit{Cur: 1000, Max: limit.Max}
+	if err = errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &few)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Open(id)
+	if again := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); again != nil {
+		t.Fatal(again)
+	}
+	if !disk.Full(err) || errors.Is(err, ErrAway) {
 		t.Error(err)
 	}
 }
