@@ -97,9 +97,7 @@ func (s *S3) claim(owner string, again bool) (written string, err error) {
 			return "", err
 		}
 	}
-	if _, err = s.client.PutObject(ctx, s.bucket, key, strings.NewReader(owner), int64(len(owner)),
-		minio.PutObjectOptions{DisableMultipart: true}); err != nil {
-		err = s.failed("owner", err)
-	}
-	return owner, err
+	_, err = s.client.PutObject(ctx, s.bucket, key, strings.NewReader(owner), int64(len(owner)),
+		minio.PutObjectOptions{DisableMultipart: true})
+	return owner, s.failed("owner", err)
 }

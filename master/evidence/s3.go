@@ -110,8 +110,11 @@ func (s *S3) ReadBytes() int64 { return s.read.Load() }
 
 func (s *S3) key(id proof.ID) string { return s.prefix + id.Name() }
 
-// failed says what is wrong with the bucket, in one sentence without any credential.
+// failed says what is wrong with the bucket, in one sentence without any credential; nil if nothing is.
 func (s *S3) failed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
 	r := minio.ToErrorResponse(err)
 	why := ""
 	switch r.Code {
@@ -194,11 +197,9 @@ func (s *S3) Put(id proof.ID, size int64, r io.Reader) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience+time.Duration(size/readRate)*time.Second)
 	defer cancel()
-	if _, err = s.client.PutObject(ctx, s.bucket, s.key(id), bytes.NewReader(data), size,
-		minio.PutObjectOptions{DisableMultipart: true}); err != nil {
-		return s.failed("put "+id.Name(), err)
-	}
-	return nil
+	_, err = s.client.PutObject(ctx, s.bucket, s.key(id), bytes.NewReader(data), size,
+		minio.PutObjectOptions{DisableMultipart: true})
+	return s.failed("put "+id.Name(), err)
 }
 
 // Open implements Store. It copies the part into a file without a name, and looks at all its bytes: what
@@ -260,12 +261,11 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 func (s *S3) Remove(id proof.ID) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()
-	if err := s.client.RemoveObject(ctx, s.bucket, s.key(id), minio.RemoveObjectOptions{}); err != nil {
-		if err = s.failed("remove "+id.Name(), err); !errors.Is(err, ErrMissing) {
-			return err
-		}
+	err := s.client.RemoveObject(ctx, s.bucket, s.key(id), minio.RemoveObjectOptions{})
+	if err = s.failed("remove "+id.Name(), err); errors.Is(err, ErrMissing) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // List implements Store.
