@@ -151,14 +151,11 @@ func (s *S3) missed(what string, err error) error {
 func (s *S3) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	list := s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
-	o, ok := <-list
+	o := <-list
 	cancel()
 	for range list { // the client's goroutine ends once it is read to the end
 	}
-	if ok && o.Err != nil {
-		return s.failed("first look", o.Err)
-	}
-	return nil
+	return s.failed("first look", o.Err)
 }
 
 // PutURL implements Bucket.
