@@ -171,6 +171,9 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
+// Dated returns an error while nobody can connect because the master's own credential has expired, or is not good yet.
+func (g *Guard) Dated() error { return g.files.Dated() }
+
 // Reload does once what Run does all the time.
 func (g *Guard) Reload() {
 	switch changed, err := g.files.Reload(); {

@@ -294,10 +294,11 @@ func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheu
 			w.Hosts = append(w.Hosts, strings.ToLower(host))
 		}
 	}
+	w.Ready = func() error { return ready(ctx, l) }
 	if guard != nil {
 		w.Operator, w.Hosts = guard.Operator, append(w.Hosts, guard.Hosts()...)
+		w.Ready = func() error { return cmp.Or(guard.Dated(), ready(ctx, l)) }
 	}
-	w.Ready = func() error { return ready(ctx, l) }
 	w.Alive = func() error {
 		_, err := alive(ctx, l)
 		return err
