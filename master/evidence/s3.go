@@ -204,6 +204,8 @@ func (s *S3) Put(id proof.ID, size int64, r io.Reader) error {
 func (s *S3) Open(id proof.ID) (Object, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	slow := time.AfterFunc(callPatience, cancel)
+	defer slow.Stop()
 	in, err := s.client.GetObject(ctx, s.bucket, s.key(id), minio.GetObjectOptions{})
 	if err != nil {
 		return nil, s.failed("part "+id.Name(), err)
@@ -217,8 +219,7 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 		return nil, fmt.Errorf("%w: the object %s in %s has %d bytes, and no part has so many", ErrDamaged, id.Name(),
 			s, info.Size)
 	}
-	slow := time.AfterFunc(callPatience+time.Duration(info.Size/readRate)*time.Second, cancel)
-	defer slow.Stop()
+	slow.Reset(callPatience + time.Duration(info.Size/readRate)*time.Second)
 	to, err := os.CreateTemp("", "amazons-part-")
 	if err != nil {
 		return nil, err
@@ -245,13 +246,10 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()
 	info, err := s.client.StatObject(ctx, s.bucket, s.key(id), minio.StatObjectOptions{})
-	if err != nil {
-		if err = s.missed("look for "+id.Name(), err); errors.Is(err, ErrMissing) {
-			err = nil
-		}
-		return 0, false, err
+	if err = s.missed("look for "+id.Name(), err); errors.Is(err, ErrMissing) {
+		return 0, false, nil
 	}
-	return info.Size, true, nil
+	return info.Size, err == nil, err
 }
 
 // Remove implements Store.
