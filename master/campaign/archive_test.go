@@ -3,7 +3,10 @@ package campaign
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +14,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/archive"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -239,6 +243,27 @@ func TestEvidenceAway(t *testing.T) {
 	o.Loop.NodeLimit = 0
 	if r, err := solve(t, o, nil, 2); err != nil || !r.Verified {
 		t.Errorf("after the loss: %+v, %v", r, err)
+	}
+}
+
+// TestBucketAway: nothing is said against a store whose bucket does not answer.
+func TestBucketAway(t *testing.T) {
+	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>")
+	}))
+	t.Setenv("AWS_ENDPOINT_URL", bucket.URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store")}
+	o.Store.Evidence = "s3://farm"
+	f, err := Open(o)
+	bucket.Close()
+	if err != nil || f.Close() != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{}); !errors.Is(err, evidence.ErrAway) ||
+		errors.Is(err, ErrVerification) {
+		t.Error(err)
 	}
 }
 

@@ -105,11 +105,12 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		return StoreReport{}, nil, err
 	}
 	defer s.Close()
-	if err := s.Check(); err != nil {
+	err = s.Check()
+	if errors.Is(err, store.ErrCorrupt) {
 		return StoreReport{}, nil, fmt.Errorf("%w: %w%s", ErrVerification, err, needless(s))
 	}
-	stats, err := s.Stats()
-	if err != nil {
+	stats, unread := s.Stats()
+	if err = cmp.Or(err, unread); err != nil { // such as a bucket that does not answer
 		return StoreReport{}, nil, err
 	}
 	all := StoreReport{File: file, Nodes: stats.Nodes, Records: stats.Records}

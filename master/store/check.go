@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -361,7 +362,8 @@ func (c *checker) facts() error {
 }
 
 // contents reads every part and verifies its SHA-256. One whose record is gone since the check began is passed
-// over. Where all of them are missing, as beside a copy of the file alone, that is one finding.
+// over. Where all of them are missing, as beside a copy of the file alone, that is one finding. It ends where the parts
+// cannot be read now: that is no damage.
 func (c *checker) contents() error {
 	if c.alone {
 		return nil
@@ -377,13 +379,10 @@ func (c *checker) contents() error {
 			continue
 		}
 		err := evidence.Verify(c.ctx, c.s.evidence, id, int64(known.Size), read)
-		if err == nil {
-			continue
+		if errors.Is(err, evidence.ErrAway) || c.ctx.Err() != nil { // the next part would say the same, after a while
+			return cmp.Or(c.ctx.Err(), err)
 		}
-		if c.ctx.Err() != nil {
-			return c.ctx.Err()
-		}
-		if _, still, gone := c.s.certificate(id); gone == nil && !still {
+		if _, still, gone := c.s.certificate(id); err == nil || gone == nil && !still {
 			continue
 		}
 		if found := c.s.partError(id, err); errors.Is(err, evidence.ErrMissing) {
@@ -398,7 +397,9 @@ func (c *checker) contents() error {
 	}
 	c.found = append(c.found, missing...)
 	for _, err := range c.s.evidence.List() {
-		if err != nil {
+		if err != nil && !errors.Is(err, evidence.ErrForeign) {
+			return err
+		} else if err != nil {
 			c.found = append(c.found, fmt.Errorf("%w: %w", ErrCorrupt, err))
 		}
 	}
