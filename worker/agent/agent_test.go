@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -725,6 +726,28 @@ func TestUnreachable(t *testing.T) {
 		}
 		f.done <- err
 	})
+}
+
+// TestAwayIsSaidOnce: a worker logs once in ten minutes why it is away, and after how long it gives up.
+func TestAwayIsSaidOnce(t *testing.T) {
+	var log strings.Builder
+	c := Config{Name: "w", Log: slog.New(slog.NewTextHandler(&log, nil))}
+	m, err := NewMachine(c, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Step(0, Tick{})
+	m.Step(0, Joined{Session: &farmv1.JoinResponse{Session: "s", HeartbeatSeconds: 1,
+		Campaign: &farmv1.Campaign{Board: "4x4", Root: start().String()}}})
+	m.Step(0, Lost{Err: fmt.Errorf("%w: the credential is revoked", errLost)})
+	for at := time.Duration(0); at < 15*time.Minute; {
+		at = m.Wake()
+		m.Step(at, Tick{})
+		m.Step(at, Lost{Err: errors.New("the credential is revoked")})
+	}
+	if n := strings.Count(log.String(), "trying again"); n != 2 || !strings.Contains(log.String(), "gives_up_after=24h0m0s") {
+		t.Errorf("%d lines: %s", n, &log)
+	}
 }
 
 func TestRefused(t *testing.T) {

@@ -41,9 +41,11 @@ type Machine struct {
 	pause   time.Duration // away: before the try after the next one
 	away    time.Duration // since when there is no master
 	limit   time.Duration // how long that may last
-	met     bool          // it was joined once, so its credential was right
-	told    bool          // the master took facts back; the engine may have learned some of them
-	stream  stream        // while joined
+	said    string        // the last reason that was logged for that, at saidAt
+	saidAt  time.Duration
+	met     bool   // it was joined once, so its credential was right
+	told    bool   // the master took facts back; the engine may have learned some of them
+	stream  stream // while joined
 
 	// The master that was joined last.
 	campaigns map[uint32]campaign // by number
@@ -296,8 +298,6 @@ func (m *Machine) heartbeat() {
 			m.hangUp(fmt.Errorf("%w: no acknowledgement within %v", errLost, m.c.AckTimeout))
 			return
 		}
-	}
-	for _, p := range m.waiting {
 		// The master still counts on this lease, and would take it for lost.
 		if p.lease != nil && !p.sent {
 			m.report(p.lease)
@@ -398,13 +398,17 @@ func (m *Machine) lost(e Lost) error {
 		}
 	}
 	m.stream = stream{}
-	if m.now-m.away >= m.limit {
+	left := m.limit - (m.now - m.away)
+	if left <= 0 {
 		return fmt.Errorf("%w after trying for %v: %v", ErrUnreachable, m.limit, e.Err)
 	}
-	m.c.Log.Warn("no connection to the master, trying again", "error", e.Err, "pause", m.pause)
+	// The reason for which a stream was lost often is the reason for which the next ones are not to be had.
+	if text := e.Err.Error(); streamed || !strings.HasSuffix(m.said, text) || m.now-m.saidAt >= sayAgain {
+		m.said, m.saidAt = text, m.now
+		m.c.Log.Warn("no connection to the master, trying again", "error", e.Err, "gives_up_after", left.Round(time.Second))
+	}
 	// Half of the pause is random, so that the workers of a master that restarts do not all come at once.
-	pause := m.pause/2 + time.Duration(e.Jitter*float64(m.pause/2))
-	m.retryAt = m.now + min(pause, m.limit-(m.now-m.away))
+	m.retryAt = m.now + min(left, m.pause/2+time.Duration(e.Jitter*float64(m.pause/2)))
 	m.pause = min(2*m.pause, m.c.BackoffMax)
 	return nil
 }
@@ -533,8 +537,7 @@ func (m *Machine) leased(r *farmv1.Lease) (err error) {
 
 // begin begins to search a lease.
 func (m *Machine) begin(l *lease) {
-	l.begun, l.sliceNodes = m.now, m.c.FirstSlice
-	l.at = m.now
+	l.begun, l.at, l.sliceNodes = m.now, m.now, m.c.FirstSlice
 	m.running = l
 	m.c.Stats.Leases.Add(1)
 	m.c.Stats.Lease.Store(l.id)

@@ -255,24 +255,21 @@ func Reason(err error) string {
 			text = strings.ReplaceAll(strings.TrimSuffix(cause, `"`), `\"`, `"`)
 		}
 	}
-	switch text {
-	case "EOF":
+	switch {
+	case text == "EOF":
 		text = "the connection was closed at once; a master that serves with --credentials does so where they " +
 			"are missing"
-	case "tls: first record does not look like a TLS handshake":
+	case text == "tls: first record does not look like a TLS handshake":
 		text += "; a master that serves without --credentials answers so, and so does the port of its pages"
-	case expired:
+	case text == expired:
 		text += "; renew the credential, or see whether the clock of the master's machine is right"
-	case "remote error: tls: bad certificate":
+	case text == "remote error: tls: bad certificate":
 		text += "; the credential is revoked, or not made for this use"
-	}
-	if strings.Contains(text, "http2: frame too large") {
+	case strings.Contains(text, "http2: frame too large"):
 		text = "what answers there does not speak gRPC; perhaps it is the port of the pages (--http)"
-	}
-	if strings.HasSuffix(text, "use of closed network connection") { // gRPC gave the connection up
+	case strings.HasSuffix(text, "use of closed network connection"): // gRPC gave the connection up
 		text = "a connection was made, and nothing came over it in time"
-	}
-	if strings.HasSuffix(text, "no such host") || strings.HasSuffix(text, "produced zero addresses") {
+	case strings.HasSuffix(text, "no such host"), strings.HasSuffix(text, "produced zero addresses"):
 		text = "no machine has this name"
 	}
 	return text
