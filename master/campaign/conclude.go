@@ -25,6 +25,8 @@ import (
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -513,8 +515,14 @@ func absolute(path string) string {
 
 // mayReplace returns an error unless the certificate of a question may take the place of what lies there: nothing, a
 // certificate about the root or the positions after its first moves, or a damaged certificate where this campaign had
-// put its own.
+// put its own. The parts of a large proof are renamed into the folder beside it.
 func mayReplace(path string, root amazons.Position, firstMoves []amazons.Move, own bool) error {
+	var folder, beside unix.Stat_t
+	parts := proof.PartsFolder(path)
+	if unix.Stat(parts, &folder) == nil && unix.Stat(filepath.Dir(path), &beside) == nil &&
+		(folder.Mode&unix.S_IFMT != unix.S_IFDIR || folder.Dev != beside.Dev) {
+		return fmt.Errorf("%s is there and is no folder on the disk of %s: move it", parts, path)
+	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

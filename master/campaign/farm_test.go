@@ -671,6 +671,22 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 	if is, _ := os.ReadFile(ProofFile(o.StoreFile)); string(is) != "precious" {
 		t.Errorf("a file that came meanwhile is %q now", is)
 	}
+	// A file, or a link to another disk, that lies where the folder of the parts will be is named at the start.
+	parts := proof.PartsFolder(ProofFile(o.StoreFile))
+	for _, put := range []func() error{
+		func() error { return os.WriteFile(parts, nil, 0o644) },
+		func() error { return errors.Join(os.Remove(parts), os.Symlink("/dev", parts)) },
+	} {
+		if err := put(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(o); !errors.Is(err, cli.ErrUsage) || !strings.Contains(err.Error(), "no folder on the disk of") {
+			t.Errorf("the folder of the parts is none: %v", err)
+		}
+	}
+	if err := os.Remove(parts); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
 		t.Fatal(err)
 	}

@@ -349,13 +349,9 @@ func (c *campaign) publish(name string, p *proofParts, whole bool) (store.Certif
 		return file, err
 	}
 	removeStale(folder, older, m)
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return file, err
-	}
-	file.Bytes += int64(len(data))
-	file.SHA256 = proof.IDOf(data).Name()
-	return file, nil
+	size, sum, err := disk.SHA256(name)
+	file.Bytes, file.SHA256 = file.Bytes+size, sum
+	return file, err
 }
 
 // linkPart gives the file of a part another name on the same disk, or copies it there. A file of that name goes: it
