@@ -95,12 +95,14 @@ func interrupted(err error) error {
 }
 
 // readyDatabase opens the best database of a folder, or builds the small one where the folder has
-// none. When neither works, it says why on w and returns nil: everything works without a database,
-// only more slowly.
+// none, and says so on w, since the folder may be a mistyped one. When neither works, it says why on w
+// and returns nil: everything works without a database, only more slowly.
 func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
-	hide := cli.NewStatusLine(w).Show(ctx, func() string { return "building the small database of areas, once" })
-	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
-	hide()
+	db, skipped, err := endgame.OpenDir(dir)
+	if errors.Is(err, endgame.ErrNone) {
+		fmt.Fprintf(w, "worker: building the small database of areas in %s, once\n", dir)
+		db, skipped, err = endgame.OpenOrBuild(ctx, dir, endgame.Options{})
+	}
 	for _, e := range skipped {
 		fmt.Fprintf(w, "worker: passed over: %v\n", e)
 	}

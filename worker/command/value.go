@@ -127,10 +127,9 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 			bad++
 			r = valueResult{MessageType: "error", Area: text, Error: err.Error()}
 		}
-		switch {
-		case asJSON:
+		if asJSON {
 			err = json.NewEncoder(out).Encode(r)
-		default:
+		} else {
 			_, err = fmt.Fprintf(out, "%s: %s\n", text, cmp.Or(r.Error, r.line()))
 		}
 		if err != nil {
