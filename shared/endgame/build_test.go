@@ -25,7 +25,7 @@ func mustParse(t testing.TB, size string) Config {
 
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]string{"small": "7", "Medium": "8,9:2", "large": "8,9:3,10:1",
-		" 5,6:2 ": "5,6:2", "tiny": "5"} {
+		" 5,6:2 ": "5,6:2", "5": "5"} {
 		c, err := ParseSize(text)
 		if err != nil || c.String() != want {
 			t.Errorf("%q: %v, %v", text, c, err)
@@ -35,7 +35,7 @@ func TestParseSize(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "0", "11", "10", "7:1", "7,9:1", "7,8", "7,8:0", "7,8:6", "7,8:1,9:2", "huge",
-		"8,9:x", "9,10:5"} {
+		"8,9:x", "9,10:5", "tiny"} {
 		if c, err := ParseSize(text); !errors.Is(err, ErrSize) {
 			t.Errorf("%q: %v, %v", text, c, err)
 		}

@@ -41,7 +41,6 @@ var sizes = []struct {
 	name   string
 	config Config
 }{
-	{"tiny", Config{Full: 5}},
 	{"small", Config{Full: 7}},
 	{"medium", Config{Full: 8, Limits: []int{2}}},
 	{"large", Config{Full: 8, Limits: []int{3, 1}}},
@@ -50,7 +49,7 @@ var sizes = []struct {
 // Small returns the size that programs build on first use.
 func Small() Config { return Config{Full: 7} }
 
-// ParseSize reads the name of a size (tiny, small, medium, large) or a SPEC: the number of squares
+// ParseSize reads the name of a size (small, medium, large) or a SPEC: the number of squares
 // up to which all areas are held, then, each after a comma, a larger number of squares and, after a
 // colon, the most queens a side, such as "8,9:2,10:1". Errors wrap ErrSize.
 func ParseSize(text string) (Config, error) {

@@ -14,7 +14,7 @@ import (
 )
 
 // testSize is the database most tests use.
-const testSize = "tiny"
+const testSize = "5"
 
 var testDB = sync.OnceValues(func() (*DB, error) {
 	dir, err := os.MkdirTemp("", "areas")

@@ -60,9 +60,6 @@ func dbBuildCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			config, err := endgame.ParseSize(size)
-			if err == nil {
-				err = config.Validate()
-			}
 			if err != nil {
 				return cli.Usagef("--size: %w", err)
 			}
