@@ -313,7 +313,7 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 					strings.Trim(e.Name(), "0123456789abcdef") == "":
 					continue
 				case !named, f.path(id) != path, !e.Type().IsRegular():
-					if !yield(Part{}, fmt.Errorf("%w: %s", ErrForeign, path)) {
+					if !yield(Part{}, fmt.Errorf("%w; move it away: %s", ErrForeign, path)) {
 						return
 					}
 					continue
