@@ -87,7 +87,7 @@ func (f *Farm) heal() error {
 			continue
 		}
 		for _, id := range gone {
-			f.options.Log.Error("a part is missing; what it proves is proved again", "part", id.Name())
+			f.options.Log.Error("a part is missing or cut short; what it proves is proved again", "part", id.Name())
 		}
 		// A part that cites a lost one proves nothing by itself any more, so it goes as well.
 		all, err := c.resting(context.Background(), gone)
