@@ -27,5 +27,5 @@ type FalsePartsError struct {
 
 // Error says how many.
 func (e *FalsePartsError) Error() string {
-	return cli.Counted(len(e.IDs), "part") + " of the proof found false: " + e.Why
+	return cli.Counted(len(e.IDs), "part") + " of the proof cannot be used: " + e.Why
 }

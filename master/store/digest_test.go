@@ -141,7 +141,8 @@ func TestPlace(t *testing.T) {
 	}
 	s.cache.Forget(id)
 	var lost *PartError
-	if _, _, err := s.OpenCertificate(id); !errors.As(err, &lost) || lost.ID != id || !errors.Is(err, ErrCorrupt) {
+	if _, _, err := s.OpenCertificate(id); !errors.As(err, &lost) || lost.ID != id || !errors.Is(err, ErrCorrupt) ||
+		strings.Count(err.Error(), id.Name()) != 1 {
 		t.Error(err)
 	}
 	// An address takes new objects only. So one that was cut short is removed, or nobody could bring the part again.

@@ -341,11 +341,11 @@ func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 	if err == nil && c.Dropped {
 		err = ErrDropped
 	}
-	if err == nil {
-		err = s.partError(id, s.cache.Verify(id, int64(c.Size)))
-	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("certificate %x: %w", id, err)
+	}
+	if err := s.partError(id, s.cache.Verify(id, int64(c.Size))); err != nil {
+		return nil, 0, err
 	}
 	return partReader{s, id, int64(c.Size)}, int64(c.Size), nil
 }
@@ -370,27 +370,26 @@ type partReader struct {
 func (r partReader) ReadAt(p []byte, at int64) (int, error) {
 	n, err := r.s.cache.ReadAt(r.id, r.size, p, at)
 	if err != nil && err != io.EOF {
-		err = fmt.Errorf("certificate %x: %w", r.id[:], r.s.partError(r.id, err))
+		err = r.s.partError(r.id, err)
 	}
 	return n, err
 }
 
 // PartError says that the bytes of a part are missing or damaged. It matches ErrCorrupt.
 type PartError struct {
-	ID proof.ID
-	*record.CorruptError
+	ID    proof.ID
+	error // names the part
 }
 
-// Unwrap returns the damage.
-func (e *PartError) Unwrap() error { return e.CorruptError }
+// Is reports whether target is ErrCorrupt.
+func (e *PartError) Is(target error) bool { return target == ErrCorrupt }
 
 // partError gives an error of the evidence its kind here: a part that is missing or damaged is damage
 // of the store.
 func (s *Store) partError(id proof.ID, err error) error {
 	switch {
 	case errors.Is(err, evidence.ErrMissing), errors.Is(err, evidence.ErrDamaged), errors.Is(err, evidence.ErrForeign):
-		err = &PartError{id, &record.CorruptError{Path: s.path, Bucket: record.BucketCertificates, Key: id[:],
-			Reason: err.Error()}}
+		err = &PartError{id, err}
 	case errors.Is(err, evidence.ErrClosed):
 		err = ErrClosed
 	}
