@@ -187,8 +187,8 @@ const (
 	// heartbeats it is gone.
 	leavingTicks = 3
 	// spareBytes is how much more room than the store asks for there must be before campaigns go on
-	// that paused for want of it; otherwise they may stop and go every second.
-	spareBytes = 16 << 20
+	// that paused for want of it; otherwise they may stop and go every second. A small disk may never have much more.
+	spareBytes = 4 << 20
 	// againTicks is how long to wait before a certificate that found no room is put together again:
 	// that reads all parts.
 	againTicks = 30
