@@ -325,11 +325,7 @@ func TestKillCreate(t *testing.T) {
 				os.Chtimes(filepath.Join(filepath.Dir(path), e.Name()), old, old)
 			}
 		}
-		os.Remove(path)
-		if s, err = Create(path, testCampaign, quick); err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
+		mustOpen(t, path, quick).Close()
 		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 2 { // the store and the folder of its parts
 			t.Errorf("%s: leftovers stay: %v", step, entries)
 		}

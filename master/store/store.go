@@ -59,8 +59,8 @@ type Store struct {
 }
 
 // Create makes a new store at path and opens it. A crash in the middle leaves nothing at path. It may
-// leave a temporary file ".NAME.*.tmp" beside it; a later Create removes that file once it is an
-// hour old. It refuses a place that has parts already: the new store does not know them, and would
+// leave a temporary file ".NAME.*.tmp" beside it; a later Create or Open removes that file once it is old.
+// It refuses a place that has parts already: the new store does not know them, and would
 // remove them as strays. Errors: disk.ErrExists, ErrCampaign, ErrInvalid, ErrNoRoom, those of Open, and those of
 // the file system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
@@ -241,6 +241,9 @@ func (s *Store) open(alone bool) error {
 		_ = s.held.Close()
 		s.db.Close()
 		return err
+	}
+	if !s.options.ReadOnly { // of a process that was killed while it made the store, some time ago
+		disk.RemoveLeftovers(s.path, time.Minute)
 	}
 	return nil
 }

@@ -200,9 +200,9 @@ func RemoveLeftovers(path string, age time.Duration) {
 	if err != nil {
 		return
 	}
-	prefix := "." + filepath.Base(path) + "."
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), ".tmp") {
+		rest, ours := strings.CutPrefix(e.Name(), "."+filepath.Base(path)+".")
+		if number, ok := strings.CutSuffix(rest, ".tmp"); !ours || !ok || strings.Trim(number, "0123456789") != "" {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= age {

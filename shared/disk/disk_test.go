@@ -64,8 +64,12 @@ func TestNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
-		t.Fatal(err)
+	other := filepath.Join(folder, ".f.bak.1.tmp") // of another file
+	for _, n := range []string{old, other} {
+		err := errors.Join(os.WriteFile(n, nil, 0o600), os.Chtimes(n, time.Time{}, time.Now().Add(-2*time.Hour)))
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	first, err := New(name)
 	if err != nil {
@@ -95,7 +99,7 @@ func TestNew(t *testing.T) {
 	if data, err := os.ReadFile(name); err != nil || string(data) != "first" {
 		t.Errorf("the file holds %q, %v", data, err)
 	}
-	if got := names(t, folder); !slices.Equal(got, []string{".f.2.tmp", ".g.1.tmp", "f"}) {
+	if got := names(t, folder); !slices.Equal(got, []string{".f.2.tmp", ".f.bak.1.tmp", ".g.1.tmp", "f"}) {
 		t.Errorf("the folder holds %v", got)
 	}
 }
