@@ -76,7 +76,7 @@ func benchCommand() *cobra.Command {
 			}
 			r, err := benchShown(ctx, c.ErrOrStderr(), benchJob{benchPositions, table.Bytes, threadCounts(cores), runs})
 			if err != nil {
-				return interrupted(err)
+				return err
 			}
 			return show(c, asJSON, r)
 		}),

@@ -86,14 +86,6 @@ func parsePosition(args []string) (amazons.Position, error) {
 
 func allCores() int { return runtime.GOMAXPROCS(0) }
 
-// interrupted gives the error of a cancelled context the words for a person.
-func interrupted(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return cli.ErrInterrupted
-	}
-	return err
-}
-
 // readyDatabase opens the best database of a folder, or builds the small one where the folder has
 // none, and says so on w, since the folder may be a mistyped one. When neither works, it says why on w
 // and returns nil: everything works without a database, only more slowly.

@@ -75,13 +75,13 @@ func dbBuildCommand() *cobra.Command {
 			begun := time.Now()
 			r.Positions, err = buildDatabase(ctx, r.File, config, cores, c.ErrOrStderr())
 			if err != nil {
-				return interrupted(err)
+				return err
 			}
 			r.Seconds = time.Since(begun).Seconds()
 			// The file is opened again, so an answer is only given for a database that can be read.
 			db, err := endgame.Open(r.File)
 			if err != nil {
-				return interrupted(err)
+				return err
 			}
 			defer db.Close()
 			r.Bytes, r.Values = db.Bytes(), db.Values()
@@ -192,12 +192,12 @@ func dbFileCommand(name, short string, answer func(*endgame.DB) (fmt.Stringer, e
 		RunE: func(c *cobra.Command, args []string) error {
 			db, err := openDatabase(args, &flags, c.ErrOrStderr())
 			if err != nil {
-				return interrupted(err)
+				return err
 			}
 			defer db.Close()
 			r, err := answer(db)
 			if err != nil {
-				return interrupted(err)
+				return err
 			}
 			return show(c, asJSON, r)
 		},

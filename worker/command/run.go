@@ -95,9 +95,9 @@ func (o *runFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	transport := insecure.NewCredentials()
+	transport, files := insecure.NewCredentials(), (*identity.Files)(nil)
 	if o.credentials != "" {
-		files, err := identity.OpenClient(o.credentials, identity.Worker)
+		files, err = identity.OpenClient(o.credentials, identity.Worker)
 		if err != nil {
 			return cli.Usagef("--credentials %s: %w", o.credentials, err)
 		}
@@ -133,7 +133,11 @@ func (o *runFlags) run(c *cobra.Command) error {
 	if errors.Is(err, agent.ErrUnreachable) || errors.Is(err, agent.ErrWrongMaster) {
 		return fmt.Errorf("--master %s: %w", o.master, err)
 	}
-	return interrupted(err)
+	if errors.Is(err, agent.ErrRefused) && files != nil {
+		m := files.Current()
+		return fmt.Errorf("%v, serial number %x: %w", m.Identity, m.Certificate.Leaf.SerialNumber, err)
+	}
+	return err
 }
 
 // checkAddress completes the address of the master. It refuses what is not a host and a port, and hosts

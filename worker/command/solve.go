@@ -71,7 +71,7 @@ func solveCommand() *cobra.Command {
 				}
 			}
 			if lines {
-				return interrupted(solveLines(ctx, c, flags, q))
+				return solveLines(ctx, c, flags, q)
 			}
 			return solveOne(ctx, c, flags, q, asJSON)
 		}),

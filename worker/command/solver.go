@@ -94,7 +94,8 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 		return cli.SolveResult{}, err
 	}
 	a := &answer{question: q, search: search, phase: &s.phase, result: cli.NewSolveResult(q.position)}
-	if err = interrupted(a.run(ctx)); errors.Is(err, cli.ErrInterrupted) {
+	if err = a.run(ctx); errors.Is(err, context.Canceled) {
+		err = cli.ErrInterrupted
 		a.result.Stopped = err.Error()
 		if a.result.Winner != "" {
 			a.result.Stopped += " before the certificate was checked"

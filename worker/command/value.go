@@ -76,7 +76,7 @@ func valueCommand() *cobra.Command {
 				}
 				db, err := readyDatabase(ctx, dir, c.ErrOrStderr())
 				if err != nil {
-					return interrupted(err)
+					return err
 				}
 				if db != nil {
 					defer db.Close()
@@ -90,7 +90,7 @@ func valueCommand() *cobra.Command {
 				r, err := v.value(args[0])
 				hide()
 				if err != nil {
-					return interrupted(err)
+					return err
 				}
 				return show(c, asJSON, r)
 			}
@@ -137,7 +137,7 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 		}
 	}
 	if err := scan.Err(); ctx.Err() != nil {
-		return interrupted(ctx.Err())
+		return ctx.Err()
 	} else if err != nil {
 		return cli.Usagef("read standard input: %w", err)
 	}
