@@ -239,15 +239,15 @@ func (r Request) Check() error {
 		return fmt.Errorf("%w: only a master's credential names hosts", ErrRequest)
 	}
 	for _, h := range r.Hosts {
-		if net.ParseIP(h) == nil && !hostName.MatchString(h) {
+		if net.ParseIP(h) == nil && (len(h) > 253 || !hostName.MatchString(h)) {
 			return fmt.Errorf("%w: %q is not a host name or an IP address", ErrRequest, h)
 		}
 	}
 	return nil
 }
 
-// hostName is what can stand in a credential as a DNS name.
-var hostName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}$`)
+// hostName is what can stand in a credential as a DNS name. One whose last part is a number is a mistyped IP address.
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_][A-Za-z0-9_-]*\.)*([0-9]+-|[0-9]*[A-Za-z_])[A-Za-z0-9_-]*\.?$`)
 
 // Issued is a new credential.
 type Issued struct {

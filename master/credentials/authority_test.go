@@ -135,6 +135,7 @@ func TestRefusedRequests(t *testing.T) {
 		"master without":      {Request{Identity: master, Renew: true}, ErrRequest},
 		"no host":             {Request{Identity: master, Renew: true, Hosts: []string{"a b"}}, ErrRequest},
 		"host with port":      {Request{Identity: master, Renew: true, Hosts: []string{"a:1"}}, ErrRequest},
+		"mistyped address":    {Request{Identity: master, Renew: true, Hosts: []string{"10.0.0.300"}}, ErrRequest},
 		"host with wild card": {Request{Identity: master, Renew: true, Hosts: []string{"*"}}, ErrRequest},
 	} {
 		if _, err := a.Issue(c.request); !errors.Is(err, c.want) {
