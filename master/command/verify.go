@@ -182,22 +182,15 @@ func remakeParts(ctx context.Context, c *cobra.Command, file string, o remake.Op
 	return cli.Answer(c, asJSON, out, r.String())
 }
 
-// showChecking shows how far the check of a proof in parts has come, and draws a seed where none was
-// given.
+// showChecking shows how far a check has come, and draws a seed where none was given.
 func showChecking(ctx context.Context, c *cobra.Command, options *checker.Options) (hide func()) {
 	if !c.Flags().Changed("seed") {
 		options.Seed = rand.Uint64N(1 << 32)
 	}
-	var last atomic.Pointer[checker.Progress]
-	options.Progress = func(p checker.Progress) { last.Store(&p) }
-	return cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
-		p := last.Load()
-		if p == nil || p.TotalParts == 0 {
-			return "checking"
-		}
-		return fmt.Sprintf("checking: %d of %d parts, %d of %d positions, %.0f a second", p.Parts, p.TotalParts,
-			p.Entries, p.TotalEntries, float64(p.Entries)/p.Elapsed.Seconds())
-	})
+	var said atomic.Value
+	said.Store("checking")
+	options.Progress = func(p checker.Progress) { said.Store("checking: " + p.String()) }
+	return cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string { return said.Load().(string) })
 }
 
 // writeVerification prints what was checked. Of a store with several campaigns each report is part

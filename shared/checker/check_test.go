@@ -558,6 +558,11 @@ func TestProgressAndCancel(t *testing.T) {
 		last.Layer != r.Layers[len(r.Layers)-1].Arrows {
 		t.Errorf("last progress %+v of %d entries", last, r.Entries)
 	}
+	whole := Progress{Entries: 50, TotalEntries: 200, Elapsed: 2 * time.Second}
+	parts := Progress{Entries: 50, TotalEntries: 200, Parts: 1, TotalParts: 4, Elapsed: 2 * time.Second}
+	if w, p := whole.String(), parts.String(); w != "50 of 200 positions, 25 a second" || p != "1 of 4 parts, "+w {
+		t.Errorf("progress reads %q and %q", w, p)
+	}
 	if !slices.IsSortedFunc(seen, func(a, b Progress) int { return int(a.Entries - b.Entries) }) {
 		t.Errorf("progress goes back: %+v", seen)
 	}

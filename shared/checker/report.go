@@ -17,6 +17,16 @@ type Progress struct {
 	Elapsed      time.Duration `json:"elapsed_ns"`    // since the check began
 }
 
+// String says how much is done, and how fast.
+func (p Progress) String() string {
+	text := fmt.Sprintf("%d of %d positions, %.0f a second", p.Entries, p.TotalEntries,
+		float64(p.Entries)/p.Elapsed.Seconds())
+	if p.TotalParts > 0 {
+		text = fmt.Sprintf("%d of %d parts, %s", p.Parts, p.TotalParts, text)
+	}
+	return text
+}
+
 // RootReport is a claim that the certificate proves.
 type RootReport struct {
 	Position   string `json:"position"`        // as text

@@ -46,9 +46,9 @@ var gravity = []int{exitValid, exitAbsent, exitFailed, exitUsage, exitInvalid, e
 const usage = `usage: amazons-check FILE... [flags]
 
 Checks each certificate: every position, and every reply to its move. Prints what is
-proved. FILE may be the manifest NAME.proof of a proof in parts: then the parts in
-NAME.parts are checked, and progress is on standard error. "-" is standard input, which
-is held in memory, up to --max-memory.
+proved. Every ten seconds it says on standard error how far it is. FILE may be the
+manifest NAME.proof of a proof in parts: then the parts in NAME.parts are checked. "-" is
+standard input, which is held in memory, up to --max-memory.
 Exit codes:
   0    all are valid; with --sample or --shard: so are the parts that were to be checked
   1    a file could not be read, or --max-memory does not suffice
@@ -254,18 +254,15 @@ func revision() string {
 	return name + ", " + runtime.Version()
 }
 
-// progress tells every ten seconds how far the check of a proof in parts has come.
-// It serves several files: where Elapsed is less than the last time, the check of another file has
-// begun. A certificate in one file has no parts, and nothing is said of it.
+// progress tells every ten seconds how far a check has come.
+// It serves several files: where Elapsed is less than the last time, the check of another file has begun.
 func progress(w io.Writer) func(checker.Progress) {
 	var last time.Duration
 	return func(p checker.Progress) {
-		if p.TotalParts == 0 || p.Elapsed-last < 10*time.Second && p.Elapsed >= last {
-			return
+		if last = min(last, p.Elapsed); p.Elapsed-last >= 10*time.Second {
+			last = p.Elapsed
+			fmt.Fprintf(w, "%v: %v\n", p.Elapsed.Round(time.Second), p)
 		}
-		last = p.Elapsed
-		fmt.Fprintf(w, "%v: %d of %d parts, %d of %d positions, %.0f a second\n", p.Elapsed.Round(time.Second), p.Parts,
-			p.TotalParts, p.Entries, p.TotalEntries, float64(p.Entries)/p.Elapsed.Seconds())
 	}
 }
 

@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"amazonsfarm/shared/checker"
 )
 
 const good = "../../../proof/testdata/format1.amzcert"
@@ -149,6 +152,19 @@ func TestInterrupted(t *testing.T) {
 	if !strings.Contains(out.String(), `"reason":"interrupted"`) ||
 		!strings.HasSuffix(told.String(), ": interrupted\n") {
 		t.Errorf("it says %q and %q", out.String(), told.String())
+	}
+}
+
+// TestProgress holds that a long check says how far it is, of a certificate in one file as well, and that a short one
+// after it says nothing.
+func TestProgress(t *testing.T) {
+	var out strings.Builder
+	say := progress(&out)
+	for _, seconds := range []time.Duration{4, 12, 15, 1} {
+		say(checker.Progress{Entries: 60, TotalEntries: 90, Elapsed: seconds * time.Second})
+	}
+	if out.String() != "12s: 60 of 90 positions, 5 a second\n" {
+		t.Errorf("it says %q", out.String())
 	}
 }
 
