@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -132,27 +133,24 @@ func (f *simulateFlags) start(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("open record: %w", err)
 	}
+	line, began := cli.NewStatusLine(cmd.ErrOrStderr()), time.Now()
+	hide := line.Show(ctx, func() string { return fmt.Sprintf("simulating: %.0f s", time.Since(began).Seconds()) })
 	curve, err := simulate.Draw(ctx, f.config, f.workers, kept, func(c simulate.Curve) {
-		r := c.Runs[len(c.Runs)-1]
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: efficiency %.3f, %s", cli.Counted(r.Workers, "worker"),
-			simulate.Efficiency(c.Runs[0], r), r.Answer)
+		r, checked := c.Runs[len(c.Runs)-1], ""
 		if r.Confirmed+r.Contradicted > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "; %d results confirmed, %d contradicted", r.Confirmed, r.Contradicted)
+			checked = fmt.Sprintf("; %d results confirmed, %d contradicted", r.Confirmed, r.Contradicted)
 		}
-		fmt.Fprintln(cmd.ErrOrStderr())
+		fmt.Fprintf(line, "%s: efficiency %.3f, %s%s\n", cli.Counted(r.Workers, "worker"),
+			simulate.Efficiency(c.Runs[0], r), r.Answer, checked)
 	})
+	hide()
 	if err != nil && ctx.Err() != nil {
 		return cli.As(cli.ErrInterrupted, nil)
 	}
 	if err != nil {
 		return err
 	}
-	if *f.asJSON {
-		err = cli.Answer(cmd, true, curve, "")
-	} else {
-		err = curve.WriteTable(cmd.OutOrStdout())
-	}
-	if err != nil || f.svg == "" {
+	if err := cli.Answer(cmd, *f.asJSON, curve, curve.String()); err != nil || f.svg == "" {
 		return err
 	}
 	return disk.Replace(f.svg, 0o644, func(file *os.File) error { return curve.WriteSVG(file, f.name) })

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -126,9 +125,10 @@ func Draw(ctx context.Context, c Config, workers []int, record *Record, told fun
 	return curve, nil
 }
 
-// WriteTable writes a curve for people.
-func (c Curve) WriteTable(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+// String is the curve as a table for people.
+func (c Curve) String() string {
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\t"+
 		"extracting\tchecking\tstarved\tclosed\tleases\ttree\t")
 	for _, r := range c.Runs {
@@ -144,5 +144,6 @@ func (c Curve) WriteTable(out io.Writer) error {
 			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, overhead, needed, r.Busy, r.Extracting,
 			r.Checking, r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
-	return w.Flush()
+	_ = w.Flush()
+	return text.String()
 }

@@ -135,7 +135,7 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 				return benchResult{}, err
 			}
 			for j, p := range job.suite {
-				note(fmt.Sprintf("run %d of %d, %d threads, %s", run+1, job.runs, threads, p.name))
+				note(fmt.Sprintf("run %d of %d, %s, %s", run+1, job.runs, cli.Counted(threads, "thread"), p.name))
 				var e benchEntry
 				if e, err = s.bench(ctx, p); err != nil {
 					// The loop ends here and not the function: the solver has to be closed first.
