@@ -60,16 +60,17 @@ func campaignAdd() *cobra.Command {
 	c.Flags().StringArrayVar(&r.FirstMoves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
 	c.Flags().BoolVar(&r.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
 	check = cli.AnyPosition(c.Flags())
-	weightFlags(c, &r.Priority, &r.Share, "100")
+	weightFlags(c, &r.Priority, &r.Share, "0", "100")
 	return c
 }
 
-// weightFlags defines how the work is divided: strictly by priority, then by shares. without is the
-// share where none is given, in words. The master says which values it accepts.
-func weightFlags(c *cobra.Command, priority *int32, share *uint32, without string) {
-	c.Flags().Int32Var(priority, "priority", 0, "serve campaigns of a higher priority `N` first; may be negative")
+// weightFlags defines how the work is divided: strictly by priority, then by shares. usual and even are the
+// priority and the share where none is given, in words. The master says which values it accepts.
+func weightFlags(c *cobra.Command, priority *int32, share *uint32, usual, even string) {
+	c.Flags().Int32Var(priority, "priority", 0,
+		"serve campaigns of a higher priority `N` first; may be negative (default: "+usual+")")
 	cli.Ranged(c.Flags(), c.Flags().Uint32Var, "share", share, 0, 1, store.MaxShare,
-		"weigh it with `N` among the campaigns of its priority (default: "+without+")")
+		"weigh it with `N` among the campaigns of its priority (default: "+even+")")
 }
 
 // campaignSet sends only what was given: a flag that is left out changes nothing.
@@ -83,7 +84,7 @@ func campaignSet() *cobra.Command {
 			}
 			return nil
 		}}
-	weightFlags(c, &priority, &share, "as it is")
+	weightFlags(c, &priority, &share, "as it is", "as it is")
 	return control(c, farmv1.ControlClient.SetCampaign, func(args []string) *farmv1.SetCampaignRequest {
 		r := &farmv1.SetCampaignRequest{Campaign: args[0]}
 		if c.Flags().Changed("priority") {

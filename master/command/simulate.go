@@ -65,17 +65,17 @@ func simulateCommand() *cobra.Command {
 	flags.Lookup("workers").DefValue = "1,4,16,64"
 	cli.Ranged(flags, flags.Float64Var, "speed", &x.Speed, 50_000, 1, 1e12, "search `N` nodes a second in each worker")
 	cli.Ranged(flags, flags.Float64Var, "speed-spread", &x.SpeedSpread, 0, 0, 1000,
-		"let workers differ by `X`; 1: from half to twice the middle")
+		"let workers differ by `X`; 1: from half to twice the middle (default 0)")
 	flags.Var(&f.table, "table", "give each worker a table of `SIZE`, not scaled")
 	flags.Var(&f.tables, "tables", "limit the tables of all workers together to `SIZE`")
 	flags.BoolVar(&x.SharedTable, "shared-table", false, "share one table among all workers, as a bound")
 	cli.Ranged(flags, flags.IntVar, "prefetch", &x.PrefetchPercent, agent.PrefetchPercent, 0, 100,
 		"ask early where the wait takes `N` percent of a lease (0: never)")
-	flags.DurationVar(&x.Delay, "delay", 0, "let a message travel for `TIME` one way")
+	flags.DurationVar(&x.Delay, "delay", 0, "let a message travel for `TIME` one way (default 0)")
 	cli.Ranged(flags, flags.Float64Var, "loss-rate", &x.LossRate, 0, 0, 0.5,
-		"lose a message, and its connection, with chance `P`")
+		"lose a message, and its connection, with chance `P` (default 0)")
 	cli.Ranged(flags, flags.Float64Var, "crash-rate", &x.CrashRate, 0, 0, 3600,
-		"let a worker crash `N` times in an hour")
+		"let a worker crash `N` times in an hour (default 0)")
 	flags.BoolVar(&f.evidence, "evidence", true, "count the time of evidence and its checks")
 	flags.Uint64Var(&x.Seed, "seed", 1, "start all chance from `N`")
 	cli.Ranged(flags, flags.Uint64Var, "scale", &x.Scale, 100, 1, math.MaxInt64, "let one searched node stand for `N`")

@@ -259,6 +259,6 @@ func storeExport() *cobra.Command {
 		return campaign.Export(ctx, args[0], name, args[1], minNodes)
 	})
 	c.Flags().StringVar(&name, "campaign", "", "export the campaign `NAME` (default: the first)")
-	c.Flags().Uint64Var(&minNodes, "min-nodes", 0, "leave out claims of fewer than `NODES`")
+	c.Flags().Uint64Var(&minNodes, "min-nodes", 0, "leave out claims of fewer than `NODES` (default 0)")
 	return c
 }

@@ -75,7 +75,7 @@ func parsePosition(args []string) (amazons.Position, error) {
 	p, err := amazons.ParsePosition(strings.Join(args, " "))
 	if err != nil && len(args) > 1 {
 		if _, second := amazons.ParsePosition(args[1]); second == nil {
-			return p, cli.Usagef("one position is wanted; write several a line each, for standard input and -")
+			return p, cli.Usagef("one position is wanted; worker solve - reads several, one a line")
 		}
 	}
 	if err != nil {

@@ -60,7 +60,7 @@ func (o *runFlags) add(c *cobra.Command) {
 		"give up when the master is not reached within `TIME`")
 	f.DurationVar(&o.agent.AwayTimeout, "away-timeout", 24*time.Hour,
 		"give up when a lost master is not back within `TIME`")
-	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after `TIME` without work (0: never)")
+	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after `TIME` without work (default: never)")
 	cli.Group(f, "Waiting", "join-timeout", "away-timeout", "idle-timeout")
 	f.StringVar(&o.listen, "http", "", "serve /metrics, /healthz and /readyz at `ADDR`, such as "+defaultHTTP)
 	cli.LogLevelFlag(f, &o.level, "info")
