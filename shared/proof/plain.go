@@ -37,20 +37,19 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 		plainRoot(w, "claim", m.Board, r)
 	}
 	if !inParts {
-		whole.expanded().plain(w, sum)
+		whole.expanded(ctx).plain(w, sum)
 	}
 	for _, p := range m.Parts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		c, err := m.readPart(name, p)
-		if err != nil {
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		c.expanded().plain(w, p.ID.Name())
+		c.expanded(ctx).plain(w, p.ID.Name())
 	}
-	fmt.Fprintln(w, "end")
-	return w.Flush()
+	if ctx.Err() == nil { // else entries are missing
+		fmt.Fprintln(w, "end")
+	}
+	return errors.Join(ctx.Err(), w.Flush())
 }
 
 // plainRules is how many leaf rules may be used, in their order. What rule 4 would decide is written out.
@@ -59,8 +58,8 @@ func plainRules(l eval.Leaves) int {
 }
 
 // expanded returns c with an entry for each position that it needs leaf rule 4 for. It holds by rules 1 to
-// 3 exactly if c holds.
-func (c *Certificate) expanded() *Certificate {
+// 3 exactly if c holds. Once ctx is done, entries are left out.
+func (c *Certificate) expanded(ctx context.Context) *Certificate {
 	if c.Leaves != eval.ClosingLeaves {
 		return c
 	}
@@ -98,7 +97,7 @@ func (c *Certificate) expanded() *Certificate {
 		}
 	}
 	for e := range c.Set.All() {
-		if s, err := e.Key.State(c.Board); err == nil && s.Legal(e.Move) {
+		if s, err := e.Key.State(c.Board); err == nil && ctx.Err() == nil && s.Legal(e.Move) {
 			lost(s.After(e.Move))
 		}
 	}

@@ -35,6 +35,8 @@ func TestWritePlain(t *testing.T) {
 	if parts["part"] < 3 || parts["cite"] == 0 {
 		t.Fatalf("a proof in parts with %v shows nothing", parts)
 	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
 	for _, x := range []struct {
 		name string
 		id   ID
@@ -57,6 +59,10 @@ func TestWritePlain(t *testing.T) {
 			if got[word] != n {
 				t.Errorf("%s: %d lines %q, want %d", x.name, got[word], word, n)
 			}
+		}
+		out.Reset()
+		if err := WritePlain(over, &out, x.name); !errors.Is(err, context.Canceled) || strings.Contains(out.String(), "end\n") {
+			t.Errorf("%s, interrupted: %v and %d bytes", x.name, err, out.Len())
 		}
 	}
 	if err := WritePlain(context.Background(), &bytes.Buffer{}, "plain_test.go"); err == nil {
