@@ -114,7 +114,7 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	for _, roots := range top.byArrows(c.root.Board) {
 		p, err := c.gather(ctx, roots, won)
 		if err != nil {
-			return r, fmt.Errorf("%w: the settled positions are not proved: %w", ErrVerification, err)
+			return r, cmp.Or(ctx.Err(), fmt.Errorf("%w: settled positions are not proved: %w", ErrVerification, err))
 		}
 		if len(p.top.Roots) > 0 {
 			folder := proof.PartsFolder(r.Manifest)

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,6 +54,12 @@ func TestFalseClaims(t *testing.T) {
 	}
 	if err := os.Remove(filepath.Join(folder, "x.proof")); err != nil {
 		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Export(over, o.StoreFile, "", name, 0)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, ErrVerification) {
+		t.Errorf("an interrupted export: %v", err)
 	}
 	r, err := Export(t.Context(), o.StoreFile, "", name, 0)
 	if err != nil || r.Claims < 10 || r.Settled != 1 || r.Parts == 0 {

@@ -61,7 +61,8 @@ func TestWritePlain(t *testing.T) {
 			}
 		}
 		out.Reset()
-		if err := WritePlain(over, &out, x.name); !errors.Is(err, context.Canceled) || strings.Contains(out.String(), "end\n") {
+		err := WritePlain(over, &out, x.name)
+		if !errors.Is(err, context.Canceled) || strings.Contains(out.String(), "end\n") {
 			t.Errorf("%s, interrupted: %v and %d bytes", x.name, err, out.Len())
 		}
 	}
