@@ -680,7 +680,8 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 		if err := put(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(o); !errors.Is(err, cli.ErrUsage) || !strings.Contains(err.Error(), "no folder on the disk of") {
+		if _, err := Open(o); !errors.Is(err, cli.ErrUsage) ||
+			!strings.Contains(err.Error(), "no folder on the disk of") {
 			t.Errorf("the folder of the parts is none: %v", err)
 		}
 	}

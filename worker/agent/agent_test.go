@@ -745,7 +745,8 @@ func TestAwayIsSaidOnce(t *testing.T) {
 		m.Step(at, Tick{})
 		m.Step(at, Lost{Err: errors.New("the credential is revoked")})
 	}
-	if n := strings.Count(log.String(), "trying again"); n != 2 || !strings.Contains(log.String(), "gives_up_after=24h0m0s") {
+	if n := strings.Count(log.String(), "trying again"); n != 2 ||
+		!strings.Contains(log.String(), "gives_up_after=24h0m0s") {
 		t.Errorf("%d lines: %s", n, &log)
 	}
 }

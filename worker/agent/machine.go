@@ -405,7 +405,8 @@ func (m *Machine) lost(e Lost) error {
 	// The reason for which a stream was lost often is the reason for which the next ones are not to be had.
 	if text := e.Err.Error(); streamed || !strings.HasSuffix(m.said, text) || m.now-m.saidAt >= sayAgain {
 		m.said, m.saidAt = text, m.now
-		m.c.Log.Warn("no connection to the master, trying again", "error", e.Err, "gives_up_after", left.Round(time.Second))
+		m.c.Log.Warn("no connection to the master, trying again", "error", e.Err,
+			"gives_up_after", left.Round(time.Second))
 	}
 	// Half of the pause is random, so that the workers of a master that restarts do not all come at once.
 	m.retryAt = m.now + min(left, m.pause/2+time.Duration(e.Jitter*float64(m.pause/2)))
