@@ -54,30 +54,12 @@ func ParseMetrics(in io.Reader) (Metrics, error) {
 	return m, nil
 }
 
-// Has reports whether there is a figure of a name, with whatever labels.
-func (m Metrics) Has(name string) bool {
-	for k := range m {
-		if base, _, _ := strings.Cut(k, "{"); base == name {
-			return true
-		}
-	}
-	return false
-}
-
-// Sum adds up all figures of a name that have all the given labels, such as `grpc_method="Work"`.
-func (m Metrics) Sum(name string, labels ...string) (total float64) {
-next:
+// Sum adds up all figures of a name, with whatever labels. It reports whether there is one.
+func (m Metrics) Sum(name string) (total float64, ok bool) {
 	for k, v := range m {
-		base, rest, _ := strings.Cut(k, "{")
-		if base != name {
-			continue
+		if base, _, _ := strings.Cut(k, "{"); base == name {
+			total, ok = total+v, true
 		}
-		for _, l := range labels {
-			if !strings.Contains(rest, l) {
-				continue next
-			}
-		}
-		total += v
 	}
-	return total
+	return total, ok
 }

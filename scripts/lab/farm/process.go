@@ -124,27 +124,17 @@ func (p *Process) Alive() bool {
 // files from the first look to the last.
 var client = &http.Client{Timeout: 20 * time.Second}
 
-// Get reads a page. The caller reads the body to its end and closes it.
-func Get(url string) (io.ReadCloser, error) {
-	r, err := client.Get(url)
-	if err != nil {
-		return nil, err
-	}
-	if r.StatusCode != http.StatusOK {
-		r.Body.Close()
-		return nil, fmt.Errorf("%s: %s", url, r.Status)
-	}
-	return r.Body, nil
-}
-
 // Scrape reads the metrics of a process at an address.
 func Scrape(address string) (Metrics, error) {
-	body, err := Get("http://" + address + "/metrics")
+	r, err := client.Get("http://" + address + "/metrics")
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	return ParseMetrics(body)
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("metrics of %s: %s", address, r.Status)
+	}
+	return ParseMetrics(r.Body)
 }
 
 // Receive hands on what a work stream brings, until the stream or ctx ends, and says why that was.

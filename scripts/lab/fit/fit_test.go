@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"amazonsfarm/scripts/lab/regress"
 )
 
 // TestTableIsReproducible makes the table from the recording that is kept here, and compares the bytes.
@@ -75,11 +73,11 @@ func TestRegression(t *testing.T) {
 	for range 40000 {
 		v := []float64{1, r.NormFloat64(), r.NormFloat64()}
 		x = append(x, v)
-		outcomes = append(outcomes, r.Float64() < regress.Probability(want, v))
-		values = append(values, regress.Dot(want, v)+r.NormFloat64())
+		outcomes = append(outcomes, r.Float64() < probability(want, v))
+		values = append(values, dot(want, v)+r.NormFloat64())
 	}
-	for name, got := range map[string][]float64{"logistic": regress.Logistic(x, outcomes),
-		"linear": regress.Linear(x, values)} {
+	for name, got := range map[string][]float64{"logistic": logistic(x, outcomes),
+		"linear": linear(x, values)} {
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 0.06 {
 				t.Errorf("%s: weight %d is %.3f, want %.3f", name, i, got[i], want[i])

@@ -8,7 +8,6 @@ import (
 	"math"
 	"strings"
 
-	"amazonsfarm/scripts/lab/regress"
 	"amazonsfarm/shared/estimate"
 	"amazonsfarm/shared/eval"
 )
@@ -39,9 +38,9 @@ func fit(rows []row) (out [estimate.Bands]estimate.Weights, err error) {
 				len(won), len(lost), 10*estimate.Size)
 		}
 		out[band] = estimate.Weights{
-			Odds: rounded(regress.Logistic(all, outcomes), 1/math.Ln2),
-			Won:  rounded(regress.Linear(won, wonWork), 1),
-			Lost: rounded(regress.Linear(lost, lostWork), 1),
+			Odds: rounded(logistic(all, outcomes), 1/math.Ln2),
+			Won:  rounded(linear(won, wonWork), 1),
+			Lost: rounded(linear(lost, lostWork), 1),
 		}
 	}
 	return out, nil

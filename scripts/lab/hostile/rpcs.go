@@ -34,10 +34,11 @@ import (
 // sessions without a stream forgotten by then.
 const calm = 150 * time.Second
 
-// The most that may be left of a bout of calls once all is calm: goroutines beyond those before, and
-// bytes of live heap.
+// The most that may be left of a bout of calls once all is calm: goroutines and open files beyond those
+// before, and bytes of live heap.
 const (
 	mostGoroutines = 40
+	mostFiles      = 20
 	mostHeap       = 256 << 20
 )
 
@@ -351,7 +352,7 @@ func (f *fuzzer) work(ctx context.Context, r *rand.Rand, address string) {
 }
 
 // What a look at a master shows, by the names of the figures.
-const goroutines, heap = "go_goroutines", "go_memstats_heap_alloc_bytes"
+const goroutines, heap, files = "go_goroutines", "go_memstats_heap_alloc_bytes", "process_open_fds"
 
 func (f *fuzzer) count() (all, good int) {
 	f.mu.Lock()
@@ -403,7 +404,7 @@ func (s *settings) rpcs(ctx context.Context) error {
 		x, err := farm.Scrape(m.pages)
 		all, good := f.count()
 		fmt.Printf("| %.0f | %d | %d | %.0f | %.0f | %.0f | %.0f | %.2f |\n", minute, all, good, x[goroutines],
-			x[heap]/(1<<20), x["process_resident_memory_bytes"]/(1<<20), x["process_open_fds"], d.Seconds())
+			x[heap]/(1<<20), x["process_resident_memory_bytes"]/(1<<20), x[files], d.Seconds())
 		return x, err
 	}
 	began := time.Now()
@@ -437,6 +438,8 @@ func (s *settings) rpcs(ctx context.Context) error {
 		return err
 	case after[goroutines] > before[goroutines]+mostGoroutines:
 		return fmt.Errorf("%.0f goroutines are left, before there were %.0f", after[goroutines], before[goroutines])
+	case after[files] > before[files]+mostFiles:
+		return fmt.Errorf("%.0f files are left open, before there were %.0f", after[files], before[files])
 	case after[heap] > mostHeap:
 		return fmt.Errorf("%.0f MiB of heap are left", after[heap]/(1<<20))
 	}

@@ -359,7 +359,7 @@ func (m *served) watch(ctx context.Context, o *outcome) {
 				}
 			}
 			o.takenBack = max(o.takenBack, figures["amazons_master_retracted_facts_total"])
-			o.masterCPU = max(o.masterCPU, figures.Sum("process_cpu_seconds_total"))
+			o.masterCPU = max(o.masterCPU, figures["process_cpu_seconds_total"])
 		}
 		if m.due != nil && m.due() && m.process.Alive() {
 			m.process.Kill()

@@ -40,10 +40,11 @@ func readGauges(figures farm.Metrics) (gauges, error) {
 		"amazons_master_batch_events_count":                  &g.batches, "amazons_master_batch_events_sum": &g.events,
 	}
 	for name, field := range want {
-		if !figures.Has(name) {
+		sum, ok := figures.Sum(name)
+		if !ok {
 			return gauges{}, fmt.Errorf("the master has no metric %s", name)
 		}
-		*field = figures.Sum(name) // there is one campaign
+		*field = sum // there is one campaign
 	}
 	return g, nil
 }
