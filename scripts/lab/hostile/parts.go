@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/testkit/reference"
 	"amazonsfarm/worker/engine"
 )
 
@@ -30,17 +32,10 @@ func newParts(board amazons.Board) (*parts, error) {
 
 // below returns a position some random moves after the root.
 func (p *parts) below(r *rand.Rand, moves int) amazons.State {
-	for {
-		s := p.root.State()
-		played := 0
-		for ; played < moves; played++ {
-			list := s.Moves(nil)
-			if len(list) == 0 {
-				break
-			}
-			s = s.After(list[r.IntN(len(list))])
-		}
-		if played == moves && s.CanMove() {
+	root := p.root.State()
+	for left := bits.OnesCount64(root.Empty) - moves; ; { // each move burns a square
+		s := reference.Played(r, root, left)
+		if bits.OnesCount64(s.Empty) == left && s.CanMove() {
 			c, _ := s.Canonical(p.board)
 			return c
 		}
