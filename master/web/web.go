@@ -25,7 +25,6 @@ package web
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -41,6 +40,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"amazonsfarm/master/access"
+	"amazonsfarm/shared/cli"
 )
 
 // Config says what a Server shows.
@@ -206,31 +206,9 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	if err != nil {
 		return err
 	}
-	failed := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() { failed <- server.Serve(l) }()
-	}
-	left := len(listeners)
-	select {
-	case err = <-failed:
-		left--
-	case <-ctx.Done():
-	}
-	// Streams of events never end by themselves. They are told first, or Shutdown would wait for each of
-	// them in vain.
-	close(s.closing)
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if server.Shutdown(late) != nil {
-		server.Close()
-	}
-	// Each listener gives one error. They are awaited, so that no goroutine is left behind.
-	for range left {
-		if late := <-failed; err == nil && !errors.Is(late, http.ErrServerClosed) {
-			err = late
-		}
-	}
-	if err != nil {
+	// Streams of events never end by themselves. They are told, or Shutdown would wait for each of them in vain.
+	server.RegisterOnShutdown(func() { close(s.closing) })
+	if err := cli.ServeHTTP(ctx, server, listeners...); err != nil {
 		return fmt.Errorf("serve http: %w", err)
 	}
 	return nil

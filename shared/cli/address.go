@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Loopback reports whether HOST:PORT is an address of this machine only. It is true for what is no
@@ -87,4 +92,23 @@ func Listen(flag, text, usual string) (net.Listener, error) {
 		return nil, fmt.Errorf("--%s %s: %w", flag, text, err)
 	}
 	return l, nil
+}
+
+// ServeHTTP has a server answer on all listeners until ctx ends, then lets requests in flight end for at most
+// a second. It returns nil after such an end, and otherwise why a listener failed. No goroutine is left behind.
+func ServeHTTP(ctx context.Context, server *http.Server, listeners ...net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, l := range listeners {
+		group.Go(func() error { return server.Serve(l) })
+	}
+	<-ctx.Done() // or one of them has failed
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if server.Shutdown(late) != nil {
+		server.Close()
+	}
+	if err := group.Wait(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

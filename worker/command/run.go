@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"amazonsfarm/shared/cli"
@@ -109,11 +110,18 @@ func (o *runFlags) run(c *cobra.Command) error {
 	o.agent.Cores, o.agent.TableBytes = o.search.cores, o.search.table.Bytes
 	o.agent.Drain, o.agent.Log, o.agent.Stats = drain.Done(), log, new(agent.Stats)
 	if o.listen != "" {
-		end, err := serveHTTP(o.listen, o.agent.Stats)
+		listener, err := cli.Listen("http", o.listen, defaultHTTP)
 		if err != nil {
 			return err
 		}
+		ctx, end := context.WithCancel(context.Background())
+		var served sync.WaitGroup
+		defer served.Wait()
 		defer end()
+		served.Go(func() {
+			_ = cli.ServeHTTP(ctx, &http.Server{Handler: newHandler(o.agent.Stats),
+				ReadHeaderTimeout: 10 * time.Second}, listener)
+		})
 	}
 	// This does not connect yet. A master that is not there is no error here; the agent tries until
 	// --join-timeout is over.
@@ -151,28 +159,4 @@ func (o *runFlags) checkAddress() (err error) {
 			"a master on this machine, or --insecure where the network is trusted", o.master)
 	}
 	return nil
-}
-
-// serveHTTP serves metrics and health until the function it returns is called.
-func serveHTTP(address string, stats *agent.Stats) (end func(), err error) {
-	listener, err := cli.Listen("http", address, defaultHTTP)
-	if err != nil {
-		return nil, err
-	}
-	server := &http.Server{Handler: newHandler(stats), ReadHeaderTimeout: 10 * time.Second}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends with Shutdown
-	}()
-	// A scrape that is under way has two seconds to end. The goroutine has ended before the caller goes
-	// on.
-	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-		defer cancel()
-		if server.Shutdown(ctx) != nil {
-			server.Close()
-		}
-		<-done
-	}, nil
 }
