@@ -59,15 +59,6 @@ func (s *Store) campaign(number uint32) (Campaign, error) {
 	return s.campaigns[number-1], nil
 }
 
-// PoolOf returns the pool of a campaign, 0 if there is no such campaign.
-func (s *Store) PoolOf(number uint32) uint32 {
-	c, err := s.campaign(number)
-	if err != nil {
-		return 0
-	}
-	return c.Pool
-}
-
 func named(all []Campaign, name string) bool {
 	return slices.ContainsFunc(all, func(c Campaign) bool { return c.Name == name })
 }

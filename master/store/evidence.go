@@ -43,7 +43,7 @@ func (s *Store) RecordPart(campaign uint32, id proof.ID, size int64, outline []b
 		return false, err
 	case !there, found != size:
 		// What is known by a record and has another size was cut short. Workers put a part where there is none.
-		if kept, ok := s.heldFor(campaign, id); there && ok && found != int64(kept.Size) {
+		if kept, ok, _ := s.heldFor(campaign, id); there && ok && found != int64(kept.Size) {
 			if err := s.evidence.Remove(id); err != nil {
 				return false, err
 			}
@@ -75,7 +75,7 @@ func (s *Store) Outline(id proof.ID) (proof.Info, []proof.Citation, error) {
 // KeptOutline returns the outline in the record of a part for the facts of a campaign, and the name of its checker. It
 // returns nil if there is no such part, or no outline in its record.
 func (s *Store) KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string) {
-	if c, ok, _ := s.certificate(id); ok && c.Pool == s.PoolOf(campaign) {
+	if c, ok, _ := s.heldFor(campaign, id); ok {
 		return c.Outline, c.Verified
 	}
 	return nil, ""
@@ -276,23 +276,23 @@ func (s *Store) eachCertificate(f func(proof.ID, record.Certificate)) error {
 
 // Holds reports whether facts of a campaign may name a certificate: there is a record of it. It looks at no part.
 func (s *Store) Holds(campaign uint32, id [32]byte) bool {
-	_, ok := s.heldFor(campaign, id)
+	_, ok, _ := s.heldFor(campaign, id)
 	return ok
 }
 
 // heldFor returns the record of a certificate for the facts of a campaign, if there is one.
-func (s *Store) heldFor(campaign uint32, id proof.ID) (c record.Certificate, ok bool) {
+func (s *Store) heldFor(campaign uint32, id proof.ID) (c record.Certificate, ok bool, err error) {
 	about, err := s.campaign(campaign)
 	if err == nil {
 		c, ok, err = s.certificate(id)
 	}
-	return c, err == nil && ok && c.Pool == about.Pool
+	return c, err == nil && ok && c.Pool == about.Pool, err
 }
 
 // HasCertificate reports whether the store has a whole certificate for the facts of a campaign. The
 // first time it reads it.
 func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
-	c, ok := s.heldFor(campaign, id)
+	c, ok, _ := s.heldFor(campaign, id)
 	if !ok || c.Dropped {
 		return ok
 	}
@@ -319,8 +319,8 @@ func (s *Store) Certificate(campaign uint32, id [32]byte) ([]byte, error) {
 
 // CertificateFor is OpenCertificate for one that is for the facts of a campaign; ErrNoCertificate if it is not.
 func (s *Store) CertificateFor(campaign uint32, id [32]byte) (io.ReaderAt, int64, error) {
-	c, ok, err := s.certificate(id)
-	if err == nil && (!ok || c.Pool != s.PoolOf(campaign)) {
+	_, ok, err := s.heldFor(campaign, id)
+	if err == nil && !ok {
 		err = ErrNoCertificate
 	}
 	if err != nil {
