@@ -36,8 +36,8 @@ func newLibrary(board amazons.Board, campaign store.Campaign, s *store.Store) *l
 // long line costs no more than a short one.
 type look struct {
 	*library
-	order  []proof.ID // parts, the most promising first
-	opens  int        // so many more may be opened
+	order  []store.PartRecord // the most promising first
+	opens  int                // so many more may be opened
 	finder proof.Finder
 }
 
@@ -47,7 +47,7 @@ type look struct {
 func (l *library) Look(near proof.ID, s amazons.State, most int) explore.Proved {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
-	list, _ := l.store.CertificatesOf(l.campaign.Number) // of a store that cannot be read, nothing is known
+	list, _ := l.store.Parts(l.campaign.Number) // of a store that cannot be read, nothing is known
 	k := look{library: l, order: nearestFirst(list, near), opens: maxLookParts,
 		finder: proof.Finder{Board: l.board, Left: maxLookBytes}}
 	out := k.judge(s)
@@ -68,8 +68,8 @@ func (l *library) Look(near proof.ID, s amazons.State, most int) explore.Proved 
 // nearestFirst puts the parts in the order in which evidence beside one of them is likely: that
 // one, those before it, the latest first (what a part lacks was brought in by an earlier one),
 // then those after it.
-func nearestFirst(list []proof.ID, near proof.ID) []proof.ID {
-	at := slices.Index(list, near)
+func nearestFirst(list []store.PartRecord, near proof.ID) []store.PartRecord {
+	at := slices.IndexFunc(list, func(p store.PartRecord) bool { return p.ID == near })
 	if at < 0 {
 		at = len(list) - 1
 	}
@@ -152,12 +152,12 @@ func (k *look) leaf(s amazons.State) eval.Verdict {
 // all are found or nothing more may be read.
 func (k *look) find(keys []amazons.Key) map[amazons.Key]amazons.Move {
 	found := map[amazons.Key]amazons.Move{}
-	for _, id := range k.order {
+	for _, part := range k.order {
 		if len(found) == len(keys) || k.opens == 0 {
 			break
 		}
 		k.opens--
-		in, size, err := k.store.OpenCertificate(id)
+		in, size, err := k.store.OpenCertificate(part.ID)
 		if err != nil {
 			continue
 		}

@@ -545,9 +545,9 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, parts int) {
 }
 
 func TestNearestFirst(t *testing.T) {
-	var list []proof.ID
+	var list []store.PartRecord
 	for i := range maxLookParts + 100 {
-		list = append(list, proof.ID{byte(i), byte(i >> 8), 1})
+		list = append(list, store.PartRecord{ID: proof.ID{byte(i), byte(i >> 8), 1}})
 	}
 	for _, c := range []struct {
 		all, near   int
@@ -562,7 +562,7 @@ func TestNearestFirst(t *testing.T) {
 	} {
 		near := proof.ID{}
 		if c.near >= 0 {
-			near = list[c.near]
+			near = list[c.near].ID
 		}
 		order := nearestFirst(list[:c.all], near)
 		if len(order) != c.want || c.want > 0 && (order[0] != list[c.first] || order[len(order)-1] != list[c.last]) {

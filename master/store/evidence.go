@@ -451,13 +451,3 @@ func (s *Store) MissingParts() (missing []proof.ID, digests int, err error) {
 	})
 	return missing, digests, err
 }
-
-// CertificatesOf returns the ids of Parts.
-func (s *Store) CertificatesOf(campaign uint32) ([]proof.ID, error) {
-	parts, err := s.Parts(campaign)
-	ids := make([]proof.ID, len(parts))
-	for i, p := range parts {
-		ids[i] = p.ID
-	}
-	return ids, err
-}

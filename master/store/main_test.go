@@ -214,16 +214,16 @@ func everyCertificate(s *Store) (list []certificateInfo, err error) {
 		if about.Pool != about.Number {
 			continue
 		}
-		ids, err := s.CertificatesOf(about.Number)
+		parts, err := s.Parts(about.Number)
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range ids {
-			_, size, err := s.OpenCertificate(id)
+		for _, p := range parts {
+			_, size, err := s.OpenCertificate(p.ID)
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, certificateInfo{id, size, about.Pool})
+			list = append(list, certificateInfo{p.ID, size, about.Pool})
 		}
 	}
 	return list, nil

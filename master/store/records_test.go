@@ -82,11 +82,11 @@ func holdsOneCampaign(t *testing.T, s *Store) {
 	if r, ok, err := s.Result(1); !reflect.DeepEqual(r, result) || !ok || err != nil {
 		t.Error(r, ok, err)
 	}
-	list, err := s.CertificatesOf(1)
+	list, err := s.Parts(1)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	r, n, err := s.OpenCertificate(list[0])
+	r, n, err := s.OpenCertificate(list[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -152,16 +152,16 @@ func (l *ledger) audit(file string) error {
 	}
 	have := map[proof.ID]upload{}
 	for _, c := range campaigns {
-		ids, err := s.CertificatesOf(c.Number)
+		parts, err := s.Parts(c.Number)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			_, size, err := s.OpenCertificate(id)
+		for _, p := range parts {
+			_, size, err := s.OpenCertificate(p.ID)
 			if err != nil {
 				return err
 			}
-			have[id] = upload{c.Pool, uint64(size)}
+			have[p.ID] = upload{c.Pool, uint64(size)}
 		}
 	}
 	for id, u := range l.certificates {
