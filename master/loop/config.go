@@ -172,8 +172,6 @@ type Config struct {
 
 // Limits bound what a Loop keeps. Zero stands for the default: no operator has a reason to turn them.
 type Limits struct {
-	Queue        int // messages that wait for the loop. Default 16,384: three for each of 5,000 workers
-	Batch        int // messages of one commit. Default 1024: larger ones answer late
 	Answers      int // that wait for one worker; a worker that does not read is cut off. Default 256
 	SessionTicks int // how long a session without a stream lives. Default 30 ticks
 	Parties      int // of the trust book. Default trust.MaxParties
@@ -183,6 +181,8 @@ type Limits struct {
 }
 
 const (
+	queued  = 1 << 14 // messages that wait for the loop: three for each of 5,000 workers
+	batched = 1024    // messages of one commit: larger ones answer late
 	// leavingTicks is how long a worker whose stream broke keeps its leases: after three missed
 	// heartbeats it is gone.
 	leavingTicks = 3
@@ -197,8 +197,7 @@ const (
 // complete fills in the defaults.
 func (c *Config) complete() {
 	l := &c.Limits
-	l.Queue, l.Batch, l.Answers = cmp.Or(l.Queue, 1<<14), cmp.Or(l.Batch, 1024), cmp.Or(l.Answers, 256)
-	l.SessionTicks, l.Waiting = cmp.Or(l.SessionTicks, 30), cmp.Or(l.Waiting, 64)
+	l.Answers, l.SessionTicks, l.Waiting = cmp.Or(l.Answers, 256), cmp.Or(l.SessionTicks, 30), cmp.Or(l.Waiting, 64)
 	l.Recent, l.ShownTicks = cmp.Or(l.Recent, 100), cmp.Or(l.ShownTicks, 60)
 	c.MaxWorkers = cmp.Or(c.MaxWorkers, 10_000)
 	c.HintBytes, c.Heartbeat = cmp.Or(c.HintBytes, hints.DefaultBytes), cmp.Or(c.Heartbeat, time.Second)

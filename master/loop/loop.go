@@ -71,7 +71,7 @@ func New(cfg Config, campaigns []Campaign, s Store) (*Loop, error) {
 	l := &Loop{
 		cfg:      cfg,
 		store:    s,
-		inbox:    make(chan message, cfg.Limits.Queue),
+		inbox:    make(chan message, queued),
 		done:     make(chan struct{}),
 		changing: make(chan struct{}, 1),
 		shown:    make(chan *regrown, 1),
@@ -136,7 +136,7 @@ func (l *Loop) Run(ctx context.Context) error {
 
 // turns takes one turn after the other until the run is over.
 func (l *Loop) turns(ctx context.Context, ticks <-chan time.Time) error {
-	batch := make([]message, 0, l.cfg.Limits.Batch)
+	batch := make([]message, 0, batched)
 	for _, c := range l.campaigns() {
 		l.begun(c)
 	}

@@ -16,6 +16,9 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
+// backupPatience is how long a backup waits for a reader.
+const backupPatience = time.Minute
+
 // errNotRead ends a backup that nobody reads.
 var errNotRead = status.Error(codes.Aborted, "the backup was not read for too long, and is ended; ask for it again")
 
@@ -30,8 +33,7 @@ func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_B
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	w := &chunks{ctx: ctx, done: c.loop.Done(), patience: c.patience, out: make(chan *farmv1.BackupResponse),
-		sum: sha256.New()}
+	w := &chunks{ctx: ctx, done: c.loop.Done(), out: make(chan *farmv1.BackupResponse), sum: sha256.New()}
 	// There is room for the one error, so the goroutine ends even where nobody asks for it.
 	failed := make(chan error, 1)
 	begun := time.Now()
@@ -61,11 +63,10 @@ func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_B
 
 // chunks makes messages of what is written to it, and hands them over one at a time.
 type chunks struct {
-	ctx      context.Context
-	done     <-chan struct{} // closed when the master has ended
-	patience time.Duration
-	out      chan *farmv1.BackupResponse
-	sum      hash.Hash
+	ctx  context.Context
+	done <-chan struct{} // closed when the master has ended
+	out  chan *farmv1.BackupResponse
+	sum  hash.Hash
 }
 
 // Write hands out copies of what comes, and counts it in the sum.
@@ -82,7 +83,7 @@ func (c *chunks) Write(p []byte) (int, error) {
 // hand waits until the goroutine of the call takes a message. The wait is bounded: while the reading
 // transaction is open, bbolt cannot use the pages again that commits replace, and the file grows.
 func (c *chunks) hand(msg *farmv1.BackupResponse) error {
-	timer := time.NewTimer(c.patience)
+	timer := time.NewTimer(backupPatience)
 	defer timer.Stop()
 	select {
 	case c.out <- msg:

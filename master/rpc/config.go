@@ -86,13 +86,12 @@ type Config struct {
 // Limits bound what the services keep. Zero stands for the default: no operator has a reason to turn
 // them.
 type Limits struct {
-	Facts          int           // of one message. Default 4096
-	Uploads        int           // large ones at one time, in memory; more have to try again. Default 8
-	SmallUploads   int           // at one time; each takes some commits, and 1,000 may come a second. Default 256
-	Claims         int           // certificates whose claims are kept in memory. Default 256
-	Burst          int           // messages of one worker at once. Default 4 seconds' worth
-	Lines          int           // of the log at once about workers that come and go; then one a second. Default 20,000
-	BackupPatience time.Duration // how long a backup waits for a reader. Default 1 min
+	Facts        int // of one message. Default 4096
+	Uploads      int // large ones at one time, in memory; more have to try again. Default 8
+	SmallUploads int // at one time; each takes some commits, and 1,000 may come a second. Default 256
+	Claims       int // certificates whose claims are kept in memory. Default 256
+	Burst        int // messages of one worker at once. Default 4 seconds' worth
+	Lines        int // of the log at once about workers that come and go; then one a second. Default 20,000
 }
 
 // complete fills in the defaults.
@@ -103,5 +102,4 @@ func (c *Config) complete() {
 	l.Facts, l.Uploads, l.Claims = cmp.Or(l.Facts, 4096), cmp.Or(l.Uploads, 8), cmp.Or(l.Claims, 256)
 	l.SmallUploads, l.Lines = cmp.Or(l.SmallUploads, 256), cmp.Or(l.Lines, 20_000)
 	l.Burst = cmp.Or(l.Burst, int(min(max(1, 4*c.SessionMessages), 1<<30)))
-	l.BackupPatience = cmp.Or(l.BackupPatience, time.Minute)
 }

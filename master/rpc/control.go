@@ -25,14 +25,13 @@ import (
 // It does not ask who calls: the guard has done that, and without a guard everybody may call it.
 type controlService struct {
 	farmv1.UnimplementedControlServer
-	loop     *loop.Loop
-	patience time.Duration // of a backup
-	backups  chan struct{} // a token for the one that runs
-	log      *slog.Logger
+	loop    *loop.Loop
+	backups chan struct{} // a token for the one that runs
+	log     *slog.Logger
 }
 
-func newControlService(l *loop.Loop, patience time.Duration, log *slog.Logger) *controlService {
-	return &controlService{loop: l, patience: patience, backups: make(chan struct{}, 1), log: log}
+func newControlService(l *loop.Loop, log *slog.Logger) *controlService {
+	return &controlService{loop: l, backups: make(chan struct{}, 1), log: log}
 }
 
 func (c *controlService) Status(ctx context.Context, r *farmv1.StatusRequest) (*farmv1.StatusResponse, error) {

@@ -173,7 +173,7 @@ func (r *rig) boot() {
 	}
 	services.complete()
 	log := slog.New(slog.DiscardHandler)
-	r.farm, r.control = newFarmService(r.loop, services, log), newControlService(r.loop, time.Minute, log)
+	r.farm, r.control = newFarmService(r.loop, services, log), newControlService(r.loop, log)
 	r.ended = make(chan error, 1)
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.kill = cancel

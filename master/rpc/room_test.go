@@ -349,59 +349,61 @@ func TestConclusionWithoutRoom(t *testing.T) {
 // TestBackup: the bytes come whole, in chunks, with their size and hash; a second backup at the
 // same time is refused; one that nobody reads is ended.
 func TestBackup(t *testing.T) {
-	s := newMemory()
-	whole := strings.Repeat("0123456789abcdef", 5<<20/16+3)
-	s.copy = func(w io.Writer) error { _, err := io.WriteString(w, whole); return err }
-	b := start(t, s, func(c *settings) { c.services.Limits.BackupPatience = 3 * time.Second })
-	read := func(stream farmv1.Control_BackupClient, err error) (string, *farmv1.BackupResponse, error) {
-		var all strings.Builder
-		last := &farmv1.BackupResponse{}
-		for err == nil {
-			var m *farmv1.BackupResponse
-			if m, err = stream.Recv(); err == nil {
-				if len(m.GetData()) > farmv1.ChunkBytes || all.Len() == 0 && last.GetSize() == 0 &&
-					m.GetSize() != 12345 {
-					t.Fatalf("a message of %d bytes, size %d", len(m.GetData()), m.GetSize())
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		whole := strings.Repeat("0123456789abcdef", 5<<20/16+3)
+		s.copy = func(w io.Writer) error { _, err := io.WriteString(w, whole); return err }
+		b := start(t, s, nil)
+		read := func(stream farmv1.Control_BackupClient, err error) (string, *farmv1.BackupResponse, error) {
+			var all strings.Builder
+			last := &farmv1.BackupResponse{}
+			for err == nil {
+				var m *farmv1.BackupResponse
+				if m, err = stream.Recv(); err == nil {
+					if len(m.GetData()) > farmv1.ChunkBytes || all.Len() == 0 && last.GetSize() == 0 &&
+						m.GetSize() != 12345 {
+						t.Fatalf("a message of %d bytes, size %d", len(m.GetData()), m.GetSize())
+					}
+					all.Write(m.GetData())
+					last = m
 				}
-				all.Write(m.GetData())
-				last = m
+			}
+			return all.String(), last, err
+		}
+		got, last, err := read(b.control.Backup(t.Context(), &farmv1.BackupRequest{}))
+		sum := sha256.Sum256([]byte(whole))
+		if !errors.Is(err, io.EOF) || got != whole || !bytes.Equal(last.GetSha256(), sum[:]) {
+			t.Errorf("%d of %d bytes, sha256 %x, %v", len(got), len(whole), last.GetSha256(), err)
+		}
+
+		release, under := make(chan struct{}), make(chan struct{}, 2)
+		s.copy = func(io.Writer) error { under <- struct{}{}; <-release; return errors.New("the disk is broken") }
+		first, err := b.control.Backup(t.Context(), &farmv1.BackupRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-under
+		_, _, err = read(b.control.Backup(t.Context(), &farmv1.BackupRequest{}))
+		wantCode(t, err, codes.ResourceExhausted, "another backup")
+		close(release)
+		_, _, err = read(first, nil)
+		wantCode(t, err, codes.Internal, "the disk is broken")
+
+		written := make(chan error, 1)
+		s.copy = func(w io.Writer) error {
+			for {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					written <- err
+					return err
+				}
 			}
 		}
-		return all.String(), last, err
-	}
-	got, last, err := read(b.control.Backup(t.Context(), &farmv1.BackupRequest{}))
-	sum := sha256.Sum256([]byte(whole))
-	if !errors.Is(err, io.EOF) || got != whole || !bytes.Equal(last.GetSha256(), sum[:]) {
-		t.Errorf("%d of %d bytes, sha256 %x, %v", len(got), len(whole), last.GetSha256(), err)
-	}
-
-	release, under := make(chan struct{}), make(chan struct{}, 2)
-	s.copy = func(io.Writer) error { under <- struct{}{}; <-release; return errors.New("the disk is broken") }
-	first, err := b.control.Backup(t.Context(), &farmv1.BackupRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-under
-	_, _, err = read(b.control.Backup(t.Context(), &farmv1.BackupRequest{}))
-	wantCode(t, err, codes.ResourceExhausted, "another backup")
-	close(release)
-	_, _, err = read(first, nil)
-	wantCode(t, err, codes.Internal, "the disk is broken")
-
-	written := make(chan error, 1)
-	s.copy = func(w io.Writer) error {
-		for {
-			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
-				written <- err
-				return err
-			}
+		stalled, err := b.control.Backup(t.Context(), &farmv1.BackupRequest{})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	stalled, err := b.control.Backup(t.Context(), &farmv1.BackupRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantCode(t, <-written, codes.Aborted, "not read") // while this end reads nothing
-	_, _, err = read(stalled, nil)
-	wantCode(t, err, codes.Aborted, "not read")
+		wantCode(t, <-written, codes.Aborted, "not read") // while this end reads nothing
+		_, _, err = read(stalled, nil)
+		wantCode(t, err, codes.Aborted, "not read")
+	})
 }

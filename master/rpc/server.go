@@ -78,7 +78,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) *Server {
 	farm := newFarmService(l, c, log)
 	registerer.MustRegister(metrics, farm.traffic)
 	farmv1.RegisterFarmServer(s.Server, farm)
-	farmv1.RegisterControlServer(s.Server, newControlService(l, c.Limits.BackupPatience, log))
+	farmv1.RegisterControlServer(s.Server, newControlService(l, log))
 	healthpb.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)
 	for _, name := range []string{"", farmv1.Farm_ServiceDesc.ServiceName, farmv1.Control_ServiceDesc.ServiceName} {
