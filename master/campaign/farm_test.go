@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -798,16 +799,32 @@ func TestPartsThatChange(t *testing.T) {
 	}
 }
 
-// inParts solves 4x5, which the second player wins, with many leases. It returns the store, opened again and without
-// its certificate, and the parts that prove the answer; the part of the root is the first.
+// many is the folder of 4x5, solved with many leases, without its certificate. The first test that needs it solves it.
+var many fstest.MapFS
+
+// inParts returns a store of 4x5, which the second player has won with many leases, without its certificate, and the
+// parts that prove the answer; the part of the root is the first.
 func inParts(t *testing.T) (Options, *Farm, *proofParts) {
 	t.Helper()
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"),
+	folder := t.TempDir()
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"),
 		Tree: tree.Config{InitialBudget: 200, SplitAfter: 500, MaxBudget: 1000}}
-	if _, err := solve(t, o, nil, 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
+	if many == nil {
+		if _, err := solve(t, o, nil, 2); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
+			t.Fatal(err)
+		}
+		many = fstest.MapFS{}
+		for _, name := range append(partFiles(t, o), o.StoreFile) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			many[name[len(folder)+1:]] = &fstest.MapFile{Data: data, Mode: 0o600}
+		}
+	} else if err := os.CopyFS(folder, many); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Open(o)
