@@ -410,6 +410,9 @@ func TestWorkerCannotStart(t *testing.T) {
 
 // TestManyEmbedded runs more workers than one connection may have calls: parts are delivered all the same.
 func TestManyEmbedded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it stood still once, without a race: what matters is the number of workers")
+	}
 	f, err := Open(Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
 		Services: rpc.Config{Build: agent.Build()}, Tree: tree.Config{InitialBudget: 10_000}})
 	if err != nil {
