@@ -55,7 +55,7 @@ func TestStress(t *testing.T) {
 	var count struct{ exhaustive, oracle, middle, stretches, cancelled, facts, certificates int }
 	positions := *stressPositions
 	if testing.Short() {
-		positions = min(positions, 100)
+		positions = min(positions, 50)
 	}
 	for i := *stressFirst; i < *stressFirst+positions; i++ {
 		r := rand.New(rand.NewPCG(*stressSeed, uint64(i)))
@@ -83,7 +83,7 @@ func TestStress(t *testing.T) {
 		count.certificates += s.certificates
 	}
 	t.Logf("seed %d: %+v", *stressSeed, count)
-	if n := positions; n >= 100 && (count.cancelled < n/10 || count.stretches < n || count.facts < n ||
+	if n := positions; n >= 50 && (count.cancelled < n/10 || count.stretches < n || count.facts < n ||
 		count.certificates < n/20) {
 		t.Errorf("the stress was small: %+v", count)
 	}
@@ -382,6 +382,9 @@ func TestSmallTables(t *testing.T) {
 		whole := newSearcher(t, p.Board, newTable(t, 256<<20), 1).Search(t.Context(), p.State(), 0)
 		for _, size := range []int64{4 << 20, 1 << 20, 256 << 10, MinTableBytes} {
 			for _, threads := range []int{1, 2} {
+				if testing.Short() && threads == 1 {
+					continue // for the race detector
+				}
 				r := newSearcher(t, p.Board, newTable(t, size), threads).Search(t.Context(), p.State(),
 					8*whole.Nodes)
 				t.Logf("%s, %d KiB, %d threads: %v, %d nodes, %.2f of those in 256 MiB", c.board, size>>10, threads,
