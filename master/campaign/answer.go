@@ -26,6 +26,19 @@ func (c *campaign) noteWinning(shown proof.Certificate) {
 	c.winning = append(c.winning, shown.WinningMoves(c.root.State())...)
 }
 
+// readWinning notes the winning moves of the proof that is published. Of a proof in parts, they are in the part that
+// proves the root.
+func (c *campaign) readWinning(ctx context.Context) {
+	shown, err := proof.ReadFile(c.proofFile)
+	if m, inParts := proof.ReadManifest(c.proofFile); inParts == nil {
+		shown, _, err = m.ReadAround(ctx, c.proofFile, []amazons.Position{c.root}, proof.OneFilePositions)
+	}
+	if err != nil {
+		c.farm.options.Log.Warn("winning moves could not be read from the proof", "error", err)
+	}
+	c.noteWinning(shown)
+}
+
 // winningMoves returns the moves of the root that are known to win: those that the certificate or
 // the tree names, and those that lead to the same position but for a symmetry.
 func (c *campaign) winningMoves() []string {

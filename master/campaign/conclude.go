@@ -147,7 +147,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 			}
 			c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
 			c.file.Path = absolute(c.proofFile)
-			c.winning = slices.Concat(c.known.WinningMoves, []string{c.known.WinningMove})
+			c.readWinning(ctx)
 			return c.conclusion(answer), nil
 		}
 	}
@@ -297,16 +297,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	}
 	c.file.Path = c.proofFile
 	c.verified, c.verifiedBy = own, map[bool]string{false: "workers"}[own]
-	// Where one lease proves the root, its part alone has the winning move.
-	shown := p.top
-	m, err := proof.ReadManifest(c.proofFile)
-	if err == nil {
-		shown, _, err = m.ReadAround(ctx, c.proofFile, []amazons.Position{c.root}, proof.OneFilePositions)
-	}
-	if err != nil {
-		c.farm.options.Log.Warn("winning moves could not be read from the proof", "error", err)
-	}
-	c.noteWinning(shown)
+	c.readWinning(ctx)
 	return nil
 }
 

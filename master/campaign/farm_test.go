@@ -23,6 +23,7 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -842,24 +843,28 @@ func inParts(t *testing.T) (Options, *Farm, *proofParts) {
 	return o, f, parts
 }
 
-// TestForgedAnswer has a store say that a certificate was verified which does not hold. The master believed it.
+// TestForgedAnswer has a store say that a certificate was verified which does not hold, and that all moves win. The
+// master believed it.
 func TestForgedAnswer(t *testing.T) {
-	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "a.db")}
-	if _, err := solve(t, o, nil, 1); err != nil {
+	o := Options{Root: position(t, "5x4"), StoreFile: filepath.Join(t.TempDir(), "a.db")}
+	honest, err := solve(t, o, nil, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
 	part := proof.Certificate{Board: o.Root.Board, Leaves: eval.ClosingLeaves,
-		Roots: []proof.Root{proof.RootOf(o.Root, eval.Lost)}}
+		Roots: []proof.Root{proof.RootOf(o.Root, eval.Won)}}
 	data, err := proof.Encode(part)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, inParts := range []bool{false, true} {
+	for _, forged := range []string{"moves alone", "one file", "parts"} {
 		sum, name := proof.IDOf(data).Name(), ProofFile(o.StoreFile)
-		if err := os.WriteFile(name, data, 0o644); err != nil {
+		if forged == "moves alone" {
+			sum = honest.Certificate.SHA256
+		} else if err := os.WriteFile(name, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if inParts {
+		if forged == "parts" {
 			folder := proof.PartsFolder(name)
 			m := proof.Manifest{Board: part.Board, Leaves: part.Leaves, Roots: part.Roots,
 				Parts: []proof.Part{proof.PartOf(part, data)}}
@@ -876,13 +881,14 @@ func TestForgedAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, _, err := s.Result(1)
-		r.Certificate.SHA256 = sum
+		r.Certificate.SHA256, r.WinningMoves = sum, farmv1.WriteMoves(o.Root.State().Moves(nil))
 		if err := errors.Join(err, s.SetResult(1, r), s.Close()); err != nil {
 			t.Fatal(err)
 		}
-		_, err = solve(t, o, nil, 0)
-		if _, wrong := checker.CheckFile(t.Context(), name, checker.Options{}); err != nil || wrong != nil {
-			t.Errorf("in parts %v: %v, and the certificate: %v", inParts, err, wrong)
+		again, err := solve(t, o, nil, 0)
+		if _, wrong := checker.CheckFile(t.Context(), name, checker.Options{}); err != nil || wrong != nil ||
+			!slices.Equal(again.WinningMoves, honest.WinningMoves) {
+			t.Errorf("%s: %v wins, %v, and the certificate: %v", forged, again.WinningMoves, err, wrong)
 		}
 	}
 }
