@@ -22,7 +22,11 @@ func ClosingMove(b amazons.Board, s amazons.State) (amazons.Move, bool) {
 	}
 	for a := range advances(s) {
 		parting := cuts(a.reach | s.Opp)
-		for arrows := amazons.QueenTargets(a.to, a.empty); arrows != 0; arrows &= arrows - 1 {
+		arrows := amazons.QueenTargets(a.to, a.empty)
+		if shortOf(&a, s.Opp) {
+			arrows &= parting
+		}
+		for ; arrows != 0; arrows &= arrows - 1 {
 			burnt := arrows & -arrows
 			c := a.reach &^ burnt
 			if parting&burnt != 0 {
@@ -59,4 +63,14 @@ func closes(b amazons.Board, s amazons.State, c amazons.Set) bool {
 	}
 	s, symmetry := s.Canonical(b)
 	return loses(s, b.Apply(symmetry, c), SumLeaves)
+}
+
+// shortOf reports whether P, whose queen has moved, falls short with every arrow that does not part squares of the
+// other side: each area in which P has queens is worth two moves at most.
+func shortOf(a *advance, theirs amazons.Set) bool {
+	need := 2*bits.OnesCount64(a.reach) - bits.OnesCount64(a.empty) - 1 // with an arrow that takes a square of a.reach
+	for todo := amazons.Grow(a.mine) & a.reach; todo != 0 && need > 0; need -= 2 {
+		todo &^= amazons.Fill(todo&-todo, a.reach|theirs)
+	}
+	return need > 0
 }
