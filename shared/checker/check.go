@@ -128,7 +128,8 @@ func check(ctx context.Context, c *certificate, err error, opts Options, part *p
 	}
 	// A part that cites is no proof by itself. Whoever checks one has to say that he knows it.
 	if c.citations > 0 && !opts.Part {
-		return nil, fmt.Errorf("%w: it cites %d positions, so it proves nothing alone", ErrCitations, c.citations)
+		return nil, fmt.Errorf("%w: it cites %s, so it proves nothing alone", ErrCitations,
+			count(c.citations, "position", "positions"))
 	}
 
 	// From here on the file is what its hash says, and its header and blocks fit together. What is

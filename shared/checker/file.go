@@ -198,10 +198,10 @@ func (c *certificate) parseHeader(h []byte) error {
 		}
 	}
 	if total := le.Uint64(h[12:]); uint64(c.entries) != total {
-		return badHeader("its layers have %d entries together, but it states %d", c.entries, total)
+		return badHeader("its layers have %s together, but it states %d", count(c.entries, "entry", "entries"), total)
 	}
 	if c.version == Format && uint64(c.citations) != le.Uint64(h[headerFixed:]) {
-		return badHeader("its layers have %d citations together, but it states %d", c.citations,
+		return badHeader("its layers have %s together, but it states %d", count(c.citations, "citation", "citations"),
 			le.Uint64(h[headerFixed:]))
 	}
 	return nil
@@ -261,11 +261,11 @@ func (c *certificate) parseLayer(h []byte) error {
 		return badHeader("the layer of %d arrows follows that of %d, the arrows must decrease strictly", arrows,
 			c.layers[i-1].arrows)
 	case l.blocks == 0 && l.citeBlocks == 0 || !fits(entries, l.blocks):
-		return badHeader("the layer of %d arrows has %d entries in %d blocks, a block has 1 to %d", arrows, entries,
-			l.blocks, maxBlockEntries)
+		return badHeader("the layer of %d arrows has %s in %s, a block has 1 to %d", arrows,
+			count(entries, "entry", "entries"), count(l.blocks, "block", "blocks"), maxBlockEntries)
 	case !fits(citations, l.citeBlocks):
-		return badHeader("the layer of %d arrows has %d citations in %d blocks, a block has 1 to %d", arrows, citations,
-			l.citeBlocks, maxBlockEntries)
+		return badHeader("the layer of %d arrows has %s in %s, a block has 1 to %d", arrows,
+			count(citations, "citation", "citations"), count(l.citeBlocks, "block", "blocks"), maxBlockEntries)
 	}
 	for i, r := range c.roots {
 		if citations > 0 && r.arrows() >= int(arrows) {
@@ -294,7 +294,7 @@ func (c *certificate) parseBlock(h []byte, last int) (block, error) {
 		return b, fmt.Errorf("%w: it has %d entries, 1 to %d are allowed", ErrBlock, b.entries, maxBlockEntries)
 	case b.raw > maxBlockRaw || uint64(b.raw) < fixed+uint64(b.entries) || uint64(b.raw) > fixed+
 		binary.MaxVarintLen64*uint64(b.entries):
-		return b, fmt.Errorf("%w: %d entries cannot have %d bytes of raw data", ErrBlock, b.entries, b.raw)
+		return b, fmt.Errorf("%w: %d bytes of raw data do not fit its entries, %d", ErrBlock, b.raw, b.entries)
 	case b.stored == 0 || b.stored > maxBlockStored:
 		return b, fmt.Errorf("%w: it has %d stored bytes, 1 to %d are allowed", ErrBlock, b.stored, maxBlockStored)
 	}
@@ -319,8 +319,8 @@ func (c *certificate) walkBlocks() error {
 			return err
 		}
 		if entries != l.entries || citations != l.citations {
-			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries and %d citations, its "+
-				"blocks have %d and %d", ErrBlock, l.arrows, l.entries, l.citations, entries, citations)
+			return fmt.Errorf("%w: the layer of %d arrows states %s and %s, its blocks %d and %d", ErrBlock, l.arrows,
+				count(l.entries, "entry", "entries"), count(l.citations, "citation", "citations"), entries, citations)
 		}
 	}
 	if offset != c.size {

@@ -291,7 +291,7 @@ func (m *manifest) readParts(ctx context.Context, whole io.Writer) error {
 		return errors.New("its parts are too large together")
 	})
 	if err == nil && listed != m.proved.n {
-		err = fmt.Errorf("%w: its parts have %d roots together, it lists %d", ErrManifest, listed, m.proved.n)
+		err = fmt.Errorf("%w: the number of its parts' roots is %d, it lists %d", ErrManifest, listed, m.proved.n)
 	}
 	return err
 }
@@ -390,7 +390,7 @@ func (m *manifest) rootsListed(c *cursor, i uint32, p part, roots []root) error 
 		}
 	}
 	if int64(len(own)) != p.roots {
-		return fmt.Errorf("%w: it has %d roots, %d are listed for it", ErrPart, len(own), p.roots)
+		return fmt.Errorf("%w: it has %s, %d are listed for it", ErrPart, count(len(own), "root", "roots"), p.roots)
 	}
 	return nil
 }

@@ -308,8 +308,8 @@ func (p *partCheck) matches(c *certificate) error {
 			c.height, c.rules, p.width, p.height, p.rules)
 	}
 	if c.entries != p.entries || c.citations != p.citations {
-		return fmt.Errorf("%w: it has %d positions and %d citations, %d and %d are listed", ErrPart, c.entries,
-			c.citations, p.entries, p.citations)
+		return fmt.Errorf("%w: it has %s and %s, %d and %d are listed", ErrPart,
+			count(c.entries, "entry", "entries"), count(c.citations, "citation", "citations"), p.entries, p.citations)
 	}
 	return nil
 }

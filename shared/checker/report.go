@@ -140,7 +140,7 @@ func (r *Report) String() string {
 			count(r.Citations, "cited position is", "cited positions are"))
 	default:
 		fmt.Fprintf(&s, "valid certificate for %dx%d: %s in %s, %d bytes\n", r.Width, r.Height,
-			count(r.Entries, "entry", "entries"), count(int64(len(r.Layers)), "layer", "layers"), r.Bytes)
+			count(r.Entries, "entry", "entries"), count(len(r.Layers), "layer", "layers"), r.Bytes)
 	}
 	fmt.Fprintf(&s, "sha256   %s\n", r.SHA256)
 	word := "proved "
@@ -155,15 +155,17 @@ func (r *Report) String() string {
 		fmt.Fprintf(&s, "%s  %s: %s wins (%s)\n", word, root.Position, root.Winner, start)
 	}
 	if n := len(r.Layers); n == 1 {
-		fmt.Fprintf(&s, "layers   with %s\n", count(int64(r.Layers[0].Arrows), "arrow", "arrows"))
+		fmt.Fprintf(&s, "layers   with %s\n", count(r.Layers[0].Arrows, "arrow", "arrows"))
 	} else if n > 1 {
 		fmt.Fprintf(&s, "layers   with %d down to %s\n", r.Layers[0].Arrows,
-			count(int64(r.Layers[n-1].Arrows), "arrow", "arrows"))
+			count(r.Layers[n-1].Arrows, "arrow", "arrows"))
 	}
+	by := ""
 	if p := r.Parts; p != nil {
 		fmt.Fprintf(&s, "parts    %d hold, %d of them by a state", p.Checked, p.Before)
 		if p.Before > 0 {
 			s.WriteString(", which is believed")
+			by = ", with those of the state"
 		}
 		if p.Shard != "" {
 			fmt.Fprintf(&s, "; shard %s", p.Shard)
@@ -176,11 +178,8 @@ func (r *Report) String() string {
 			fmt.Fprintf(&s, "absent   %v\n", r.Missing())
 		}
 	}
-	by := ""
-	if r.Parts != nil && r.Parts.Before > 0 {
-		by = ", with those of the state"
-	}
-	fmt.Fprintf(&s, "checked  %d replies; %d positions looked up%s\n", r.Replies, r.Lookups, by)
+	fmt.Fprintf(&s, "checked  %s; %s looked up%s\n", count(r.Replies, "reply", "replies"),
+		count(r.Lookups, "position", "positions"), by)
 	switch r.Rules {
 	case 1:
 		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), the only rule allowed\n", r.LeafRule1)
@@ -204,7 +203,7 @@ func (r *Report) String() string {
 }
 
 // count writes a number with its noun.
-func count(n int64, one, more string) string {
+func count[N int | int64 | uint32 | uint64](n N, one, more string) string {
 	if n == 1 {
 		return "1 " + one
 	}
