@@ -54,4 +54,16 @@
 // a Snapshot, and New makes of that a tree with the same facts, numbers,
 // expansions and counters. Leases do not survive: the new tree has another
 // epoch, and what returns under an older one is refused, all but its facts.
+//
+// # Where to read
+//
+//   - tree.go: [New], [Tree.Step], and what the store keeps; events.go and effects.go: what goes in and out.
+//   - assign.go, lease.go, split.go: who gets which leaf, how a lease ends, when a leaf is split.
+//   - result.go, facts.go: what a worker brings, and what follows from it.
+//   - check.go, party.go, worker.go: whose numbers count, and what is known of workers and their owners.
+//   - tick.go, pace.go: what time does, and how long leases are.
+//   - pool.go: the campaigns beside this one.
+//   - status.go, config.go, audit.go: what people see, the settings, and the same computed in the plainest way.
+//
+// The numbers themselves are those of package graph, the facts that workers get those of package offers.
 package tree

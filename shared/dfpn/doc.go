@@ -35,7 +35,9 @@
 //   - search.go: the step above, in the order of its four points.
 //   - sums.go: sums and thresholds.
 //   - resume.go: how an interrupted search goes on where it was.
-//   - table.go: the transposition table, outside the Go heap and without locks.
+//   - table.go: the transposition table, outside the Go heap and without locks; recent.go: the latest
+//     evaluations of a thread.
+//   - siblings.go: proofs of refuted replies, tried on the others.
 //   - parallel.go: several threads on one search.
 //   - hints.go: what a table sends along, so that another machine continues a search.
 //   - witness.go: the search seen by those who extract a proof from it.
