@@ -129,6 +129,6 @@ func (s *Store) OwnsParts() error {
 	if len(known) == 0 || others == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: none of the %d parts of %s lies in %s, and %d parts of another store do: put its own there",
-		ErrCorrupt, len(known), s.path, s.Place(), others)
+	return fmt.Errorf("%w: no part of %s (of %d) lies in %s, and parts of another store (%d) do: put its own there",
+		ErrCorrupt, s.path, len(known), s.Place(), others)
 }
