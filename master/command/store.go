@@ -254,7 +254,7 @@ func storeExport() *cobra.Command {
 	}
 	answering(c, func(ctx context.Context, _ *cobra.Command, args []string) (r campaign.Exported, err error) {
 		if !strings.HasSuffix(args[1], ".archive") {
-			return r, cli.Usagef("call the archive NAME.archive, so that the manifest can be NAME.proof")
+			return r, cli.Usagef("%s: call it NAME.archive, since its manifest will be NAME.proof", args[1])
 		}
 		return campaign.Export(ctx, args[0], name, args[1], minNodes)
 	})

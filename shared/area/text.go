@@ -30,7 +30,7 @@ func Parse(text string) (black, white, empty Set, err error) {
 	case len(rows[0]) > amazons.MaxSide:
 		err = fmt.Errorf("its first row is longer than %d squares", amazons.MaxSide)
 	case err == nil && p.Burnt == p.Board.Mask():
-		err = errors.New("no square that is not burnt")
+		err = errors.New("it has no square that is not burnt; on each side of a + stands an area")
 	}
 	if err != nil {
 		return 0, 0, 0, fmt.Errorf("%w: %q: %w", ErrText, text, err)
