@@ -77,8 +77,8 @@ func (c *campaign) rootsOf(info proof.Info) ([]proof.Citation, error) {
 		return nil, fmt.Errorf("%w: it has %d roots, the limit is %d", loop.ErrLarge, len(info.Roots), maxRoots)
 	case info.Board != board:
 		return nil, fmt.Errorf("%w: it is for board %v, the campaign's is %v", loop.ErrOther, info.Board, board)
-	case c.about.RulesOnly && info.Leaves != eval.MoveLeaves:
-		return nil, fmt.Errorf("%w: it uses the counting rule, which this campaign does not allow", loop.ErrOther)
+	case c.about.RulesOnly != (info.Leaves == eval.MoveLeaves): // the store has a part for one kind of proof only
+		return nil, fmt.Errorf("%w: it is for campaigns with other leaf rules", loop.ErrOther)
 	}
 	roots := make([]proof.Citation, len(info.Roots))
 	for i, r := range info.Roots {

@@ -270,8 +270,8 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		f.loop.Crowded(ctx, s, int64(len(data)), err)
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
-		f.log.Error("a part cannot be stored; its worker tries again", "part", id, "worker", s.Name, "error", err)
-		return false, status.Errorf(codes.Internal, "the master cannot store a part: %v", err)
+		f.log.Error("a part cannot be stored", "part", id, "worker", s.Name, "error", err)
+		return false, placeError(err) // one that is there for another campaign is refused for good
 	}
 	f.known.put(id, claimed{c.Pool, claims})
 	if !known {
