@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -49,6 +50,9 @@ const (
 	valueEmpty     = 14    // empty squares of one area up to which it is searched
 )
 
+// errNoArea refuses an empty standard input.
+var errNoArea = cli.Usagef("standard input has no area; write one a line, such as ..W/.../..B")
+
 // valueCommand is the command value.
 func valueCommand() *cobra.Command {
 	var flags dbFlags
@@ -64,10 +68,14 @@ func valueCommand() *cobra.Command {
 				searched.Add(1)
 				return ctx.Err()
 			}}}
-			if args[0] != "-" { // before the database, which may have to be built
+			// bad input is refused before the database, which may have to be built
+			in := bufio.NewReader(cli.Reader(ctx, c.InOrStdin()))
+			if args[0] != "-" {
 				if _, err := parseSum(args[0]); err != nil {
 					return err
 				}
+			} else if _, err := in.Peek(1); err == io.EOF {
+				return errNoArea
 			}
 			if !noDB {
 				dir, err := flags.folder()
@@ -94,7 +102,7 @@ func valueCommand() *cobra.Command {
 				}
 				return show(c, asJSON, r)
 			}
-			return v.lines(ctx, c.InOrStdin(), c.OutOrStdout(), asJSON)
+			return v.lines(ctx, in, c.OutOrStdout(), asJSON)
 		}),
 	}
 	flags.add(c)
@@ -143,7 +151,7 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	}
 	switch {
 	case all == 0:
-		return cli.Usagef("standard input has no area; write one a line, such as ..W/.../..B")
+		return errNoArea
 	case bad > 0:
 		return fmt.Errorf("%d of %s could not be valued", bad, cli.Counted(all, "area"))
 	}
