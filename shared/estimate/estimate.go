@@ -75,7 +75,7 @@ func init() {
 // f are its features by the static evaluation.
 func Numbers(s amazons.State, f *eval.Features) (phi, delta uint32) {
 	var v Vector
-	v.fill(s, f)
+	v.Fill(s, f)
 	w := &pairs[Band(s)]
 	odds, both := v.dot(&w.odds), v.dot(&w.both)
 	won := int32(both)

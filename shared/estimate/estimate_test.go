@@ -79,7 +79,8 @@ func TestVector(t *testing.T) {
 			continue
 		}
 		_, f := eval.Evaluate(s)
-		got := Of(s, &f)
+		var got Vector
+		got.Fill(s, &f)
 		var want Vector
 		want[0], want[1], want[3], want[4], want[5] = 1, int32(f.Territory), int32(f.Shared), int32(f.OwnOnly),
 			int32(f.OppOnly)
@@ -109,7 +110,9 @@ func TestNumbers(t *testing.T) {
 		phi, delta := Numbers(s, &f)
 		weigh := func(w Vector) float64 {
 			sum := 0.0
-			for i, x := range Of(s, &f) {
+			var v Vector
+			v.Fill(s, &f)
+			for i, x := range v {
 				sum += float64(w[i]) * float64(x) / (1 << FractionBits)
 			}
 			return sum

@@ -14,15 +14,9 @@ const Size = 14
 // Vector is what the table weighs of a position, seen by the side to move.
 type Vector [Size]int32
 
-// Of returns the vector of s, where f are its features by the static evaluation.
-func Of(s amazons.State, f *eval.Features) (v Vector) {
-	v.fill(s, f)
-	return v
-}
-
-// fill sets v to the vector of s. It sets one element at a time, because to copy a whole vector a processor has to
-// wait until all of its elements are in memory.
-func (v *Vector) fill(s amazons.State, f *eval.Features) {
+// Fill sets v to the vector of s, where f are its features by the static evaluation. It sets one element at a time,
+// because to copy a whole vector a processor has to wait until all of its elements are in memory.
+func (v *Vector) Fill(s amazons.State, f *eval.Features) {
 	free := amazons.Grow(s.Empty)
 	own, opp := amazons.Grow(s.Own)&s.Empty, amazons.Grow(s.Opp)&s.Empty
 	// A constant.

@@ -25,7 +25,9 @@ func fit(rows []row) (out [estimate.Bands]estimate.Weights, err error) {
 				continue
 			}
 			_, f := eval.Evaluate(s)
-			x := floats(estimate.Of(s, &f))
+			var v estimate.Vector
+			v.Fill(s, &f)
+			x := floats(v)
 			all, outcomes = append(all, x), append(outcomes, r.won)
 			if work := math.Log2(float64(r.evaluations) + 1); r.won {
 				won, wonWork = append(won, x), append(wonWork, work)
