@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -210,7 +211,7 @@ func TestBenchWinners(t *testing.T) {
 	if *allWinners {
 		suite = benchPositions
 	}
-	s, err := newSolver(256<<20, allCores(), nil)
+	s, err := newSolver(256<<20, runtime.GOMAXPROCS(0), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,9 +46,9 @@ type searchFlags struct {
 	judge func() *eval.Judge // a judge with a database for each thread; nil: without one
 }
 
-func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
+func (f *searchFlags) add(c *cobra.Command, table int64) {
 	f.table.Bytes = table
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &f.cores, cores, 1, dfpn.MaxThreads, "search with `N` cores")
+	coresFlag(c, &f.cores)
 	c.Flags().Var(&f.table, "table", "remember positions in a table of `SIZE`, "+cli.TableHelp)
 }
 
@@ -83,8 +83,6 @@ func parsePosition(args []string) (amazons.Position, error) {
 	}
 	return p, nil
 }
-
-func allCores() int { return runtime.GOMAXPROCS(0) }
 
 // readyDatabase opens the best database of a folder, or builds the small one where the folder has
 // none, and says so on w, since the folder may be a mistyped one. When neither works, it says why on w
@@ -138,7 +136,7 @@ func jsonFlag(c *cobra.Command, asJSON *bool) {
 }
 
 func coresFlag(c *cobra.Command, cores *int) {
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "use `N` cores")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, runtime.GOMAXPROCS(0), 1, dfpn.MaxThreads, "use `N` cores")
 }
 
 // maxLine is more than a line with a position or an area has, in bytes.

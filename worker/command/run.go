@@ -55,7 +55,7 @@ func (o *runFlags) add(c *cobra.Command) {
 	f.BoolVar(&o.insecure, "insecure", false, "allow a master on another machine without encryption")
 	f.StringVar(&o.agent.Name, "name", "", "call this worker `NAME`, unique in the farm (default: made up)")
 	cli.Group(f, "Master", "master", "credentials", "insecure", "name")
-	o.search.add(c, allCores(), 1<<30)
+	o.search.add(c, 1<<30)
 	cli.Group(f, "Search", "cores", "table")
 	f.DurationVar(&o.agent.JoinTimeout, "join-timeout", time.Minute,
 		"give up when the master is not reached within `TIME`")

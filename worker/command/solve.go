@@ -76,7 +76,7 @@ func solveCommand() *cobra.Command {
 			return solveOne(ctx, c, flags, q, asJSON)
 		}),
 	}
-	flags.add(c, allCores(), 256<<20)
+	flags.add(c, 256<<20)
 	f := c.Flags()
 	check = cli.AnyPosition(f)
 	f.StringArrayVar(&moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")

@@ -320,7 +320,7 @@ func (a *answer) check(ctx context.Context, file *cli.Certificate, data []byte) 
 		return fmt.Sprintf("the winner is known, checking the certificate: %d positions", file.Positions)
 	})
 	begun := time.Now()
-	options := checker.Options{RulesOnly: a.rulesOnly}
+	options := checker.Options{RulesOnly: a.rulesOnly, Workers: len(a.search.Witnesses)} // one a core
 	var report *checker.Report
 	var err error
 	if a.proofFile != "" {
@@ -328,7 +328,7 @@ func (a *answer) check(ctx context.Context, file *cli.Certificate, data []byte) 
 	} else {
 		// With "worker solve -" small certificates come by the thousands: one goroutine for each 64
 		// KiB is enough.
-		options.Workers = 1 + len(data)>>16
+		options.Workers = min(options.Workers, 1+len(data)>>16)
 		report, err = checker.Check(ctx, bytes.NewReader(data), int64(len(data)), options)
 	}
 	switch {
