@@ -68,14 +68,15 @@ func valueCommand() *cobra.Command {
 				searched.Add(1)
 				return ctx.Err()
 			}}}
-			// bad input is refused before the database, which may have to be built
-			in := bufio.NewReader(cli.Reader(ctx, c.InOrStdin()))
-			if args[0] != "-" {
-				if _, err := parseSum(args[0]); err != nil {
-					return err
+			var in *bufio.Reader // of the areas, if they come from standard input
+			// Bad input is refused before the database, which may have to be built.
+			if args[0] == "-" {
+				in = bufio.NewReader(cli.Reader(ctx, c.InOrStdin()))
+				if _, err := in.Peek(1); err == io.EOF {
+					return errNoArea
 				}
-			} else if _, err := in.Peek(1); err == io.EOF {
-				return errNoArea
+			} else if _, err := parseSum(args[0]); err != nil {
+				return err
 			}
 			if !noDB {
 				dir, err := flags.folder()
@@ -91,7 +92,7 @@ func valueCommand() *cobra.Command {
 					v.solver.DB = db
 				}
 			}
-			if args[0] != "-" {
+			if in == nil {
 				hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
 					return fmt.Sprintf("searching: %d areas and sums so far", searched.Load())
 				})
