@@ -226,7 +226,7 @@ func (c *campaign) try(ctx context.Context, data []byte) error {
 // lost gives an error about a part whose bytes are not there, or are other ones, the form in which facts
 // are taken back.
 func lost(err error) error {
-	if part := (*store.PartError)(nil); errors.As(err, &part) {
+	if part, ok := errors.AsType[*store.PartError](err); ok {
 		return fmt.Errorf("%w: %w", loop.ErrLost, &checks.FalsePartsError{IDs: []proof.ID{part.ID}, Why: err.Error()})
 	}
 	if errors.Is(err, store.ErrDropped) {
@@ -251,8 +251,8 @@ func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, err
 			return nil, err
 		}
 		_, cited, err := k.farm.store.Outline(id)
-		var of syscall.Errno
-		if errors.Is(err, evidence.ErrAway) || errors.As(err, &of) && of != syscall.EIO {
+		of, system := errors.AsType[syscall.Errno](err)
+		if errors.Is(err, evidence.ErrAway) || system && of != syscall.EIO {
 			return nil, err // of this machine or of the bucket, and it may pass
 		} else if err != nil {
 			citing[ids[0]] = append(citing[ids[0]], id) // it cannot be read: it goes as well

@@ -255,7 +255,7 @@ func keptCertificate(s *store.Store, about store.Campaign) (name string, err err
 
 // lacking says of an error about evidence that is missing or false that it is one of the answer.
 func lacking(err error) error {
-	if wrong := (*checks.FalsePartsError)(nil); errors.Is(err, assemble.ErrMissing) || errors.As(err, &wrong) {
+	if _, wrong := errors.AsType[*checks.FalsePartsError](err); wrong || errors.Is(err, assemble.ErrMissing) {
 		return fmt.Errorf("%w: %w", ErrVerification, err)
 	}
 	return err

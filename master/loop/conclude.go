@@ -97,10 +97,10 @@ func (l *Loop) retry() {
 
 // concluded notes what About.Conclude says. Without room it is asked again after a while.
 func (l *Loop) concluded(c *campaign, conclusion Conclusion, err error) {
-	wrong := (*checks.FalsePartsError)(nil)
+	wrong, partsFalse := errors.AsType[*checks.FalsePartsError](err)
 	switch {
 	case errors.Is(err, checks.ErrRetracted): // its tree is about to be made anew
-	case errors.As(err, &wrong) && !errors.Is(err, ErrOwn) && (c.Recheck != nil || errors.Is(err, ErrLost)):
+	case partsFalse && !errors.Is(err, ErrOwn) && (c.Recheck != nil || errors.Is(err, ErrLost)):
 		l.retract(c, wrong.IDs, err)
 	case errors.Is(err, store.ErrNoRoom) || disk.Crowded(err):
 		if c.homeless == nil {

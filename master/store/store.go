@@ -297,7 +297,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 
 // place adds the path of the store to the first damage in err.
 func (s *Store) place(err error) {
-	if c := (*record.CorruptError)(nil); errors.As(err, &c) {
+	if c, ok := errors.AsType[*record.CorruptError](err); ok {
 		c.Path = s.path
 	}
 }

@@ -223,7 +223,7 @@ func (s *Server) explore(ctx context.Context, at place) (any, error) {
 
 // fail tells bad input from a campaign that does not answer.
 func fail(w http.ResponseWriter, err error) {
-	if errors.As(err, new(errInput)) {
+	if _, wrong := errors.AsType[errInput](err); wrong {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}

@@ -50,22 +50,21 @@ const WrongDates = "the master's credential has other dates: "
 
 // explainHandshake says whose credential a master has, where that is not the one that was expected.
 func explainHandshake(err error) error {
-	var host x509.HostnameError
-	var authority x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	switch {
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && !invalid.Cert.IsCA:
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired &&
+		!invalid.Cert.IsCA {
 		return errors.New(WrongDates + "it is good from " + invalid.Cert.NotBefore.Format(time.DateTime) + " to " +
 			invalid.Cert.NotAfter.Format(time.DateTime) + "; set the clock here, or make a new one there with " +
 			"\"master certs master --host HOST\"")
-	case errors.As(err, &host):
+	}
+	if host, ok := errors.AsType[x509.HostnameError](err); ok {
 		names := slices.Clone(host.Certificate.DNSNames)
 		for _, ip := range host.Certificate.IPAddresses {
 			names = append(names, ip.String())
 		}
 		return errors.New(wrongMaster + "for " + strings.Join(names, ", ") + ", not for " + host.Host +
 			"; connect under such a name, or make one with \"master certs master --host " + host.Host + "\"")
-	case errors.As(err, &authority):
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return errors.New(wrongMaster + "of another authority than ours: both must come from one \"master certs init\"")
 	}
 	return err
