@@ -39,7 +39,7 @@ func (c *campaign) readWinning(ctx context.Context) {
 	c.noteWinning(shown)
 }
 
-// winningMoves returns the moves of the root that are known to win: those that the certificate or
+// winningMoves returns the moves of the root of a settled campaign that are known to win: those that the certificate or
 // the tree names, and those that lead to the same position but for a symmetry.
 func (c *campaign) winningMoves() []string {
 	root := c.root
@@ -62,7 +62,7 @@ func (c *campaign) winningMoves() []string {
 			list = append(list, m.String())
 		}
 	}
-	if len(list) == 0 && c.settled != nil && c.settled.Verdict == eval.Won { // a leaf rule decides the root
+	if len(list) == 0 && c.settled.Verdict == eval.Won { // a leaf rule decides the root
 		rules := proof.Certificate{Board: root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Set: new(proof.Set)}
 		list = rules.WinningMoves(state)
 	}
@@ -70,13 +70,8 @@ func (c *campaign) winningMoves() []string {
 	return list
 }
 
-// winner names the winner, "" where no given first move wins.
-func (c *campaign) winner() string {
-	if c.settled == nil {
-		return ""
-	}
-	return cli.WinnerName(c.root, c.settled.Verdict)
-}
+// winner names the winner of a settled campaign, "" where no given first move wins.
+func (c *campaign) winner() string { return cli.WinnerName(c.root, c.settled.Verdict) }
 
 // conclusion is what the loop tells people of the answer, with the facts that state it.
 func (c *campaign) conclusion(answer []proof.Fact) loop.Conclusion {

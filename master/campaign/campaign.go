@@ -218,19 +218,12 @@ func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
 
 // Grow returns the campaign of a number with its tree.
 func (k keeper) Grow(number uint32) (loop.Campaign, error) {
-	c, err := k.farm.numbered(number)
-	if err != nil {
-		return loop.Campaign{}, err
-	}
-	return k.farm.grow(c)
+	return k.farm.grow(k.farm.numbered(number))
 }
 
 // Change makes a change durable. A settled campaign takes none.
 func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error) {
-	c, err := k.farm.numbered(number)
-	if err != nil {
-		return loop.Settings{}, err
-	}
+	c := k.farm.numbered(number)
 	if _, settled, err := k.farm.store.Result(number); err != nil {
 		return loop.Settings{}, err
 	} else if settled {
@@ -246,14 +239,10 @@ func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error
 	return settingsOf(about), nil
 }
 
-// numbered returns the campaign of a number. The error wraps store.ErrCampaign.
-func (f *Farm) numbered(number uint32) (*campaign, error) {
+// numbered returns the campaign of a number. There is one: the loop only asks about campaigns that it got from here.
+func (f *Farm) numbered(number uint32) *campaign {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.campaigns {
-		if c.about.Number == number {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: there is no campaign %d", store.ErrCampaign, number)
+	i := slices.IndexFunc(f.campaigns, func(c *campaign) bool { return c.about.Number == number })
+	return f.campaigns[i]
 }

@@ -80,7 +80,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 			// One worker is enough to go on. Without any, the loop would wait for ever.
 			if left == 0 {
 				cut(errors.Join(failures...))
-			} else if f.options.Log != nil {
+			} else {
 				f.options.Log.Error("a worker of this process has ended; the others go on", "error", err)
 			}
 		})
