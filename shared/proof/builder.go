@@ -61,7 +61,7 @@ type Builder struct {
 	o       BuilderOptions
 	marks   *marks
 	provers []*prover
-	run     uint32 // number of the call of Prove: marks of failures hold for one call
+	run     uint64 // number of the call of Prove: marks of failures hold for one call
 	busy    []atomic.Int32
 	done    atomic.Bool // one prover has come to an end: the others need not
 
@@ -93,11 +93,7 @@ func NewBuilder[S Searcher](b amazons.Board, o BuilderOptions, searchers ...S) *
 // further use: entries that were complete stay, and the same claim may be tried again.
 func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict) error {
 	s, _ = s.Canonical(b.board)
-	b.run++
-	if b.run == 0 { // the number came round: forget marks of long ago
-		b.marks.forgetFailures()
-		b.run = 1
-	}
+	b.run++ // of 56 bits, so it never comes round
 	if claim != eval.Won && claim != eval.Lost {
 		return fmt.Errorf("prove %s %v: %w: the claim must be won or lost", b.text(s), claim, ErrNotProved)
 	}

@@ -93,19 +93,19 @@ func (m *marks) prefetch(k amazons.Key) {
 }
 
 // get returns the marks of k and the stamp of its failures: none if it is not marked.
-func (m *marks) get(k amazons.Key) (mark uint8, stamp uint32) {
+func (m *marks) get(k amazons.Key) (mark uint8, stamp uint64) {
 	hash := spread(k)
 	s := seek(*m.of(hash).slots.Load(), k, hash)
 	if s.a.Load() != k.A || s.b.Load() != k.B {
 		return 0, 0 // the slot was free; by now it may be that of another position
 	}
 	said := s.said.Load()
-	return uint8(said), uint32(said >> 8)
+	return uint8(said), said >> 8
 }
 
 // add adds a mark to k and returns whether it was not there. run is the
 // stamp of failures. ok is false when there is no room for another position.
-func (m *marks) add(k amazons.Key, mark uint8, run uint32) (fresh, ok bool) {
+func (m *marks) add(k amazons.Key, mark uint8, run uint64) (fresh, ok bool) {
 	hash := spread(k)
 	shard := m.of(hash)
 	shard.mu.Lock()
@@ -117,8 +117,8 @@ func (m *marks) add(k amazons.Key, mark uint8, run uint32) (fresh, ok bool) {
 	} else if m.limit > 0 && m.n.Load() >= m.limit {
 		return false, false
 	}
-	if mark&(failedWon|failedLost) != 0 && uint32(said>>8) != run {
-		said = said&(markWon|markLost) | uint64(run)<<8
+	if mark&(failedWon|failedLost) != 0 && said>>8 != run {
+		said = said&(markWon|markLost) | run<<8
 	}
 	fresh = uint8(said)&mark == 0
 	s.said.Store(said | uint64(mark))
@@ -149,17 +149,4 @@ func (s *markShard) grow() {
 		}
 	}
 	s.slots.Store(&slots)
-}
-
-// forgetFailures drops the marks of all failures.
-func (m *marks) forgetFailures() {
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.mu.Lock()
-		slots := *s.slots.Load()
-		for j := range slots {
-			slots[j].said.And(markWon | markLost)
-		}
-		s.mu.Unlock()
-	}
 }
