@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -415,11 +416,7 @@ func (c *checker) totals() error {
 		all = append(all, counted(record.Of(record.BucketNodes, about.Number), found.Positions, said.Positions),
 			counted(record.Of(record.BucketFacts, about.Number), found.Facts, said.Facts))
 	}
-	for _, err := range all {
-		if err != nil {
-			c.found = append(c.found, err)
-		}
-	}
+	c.found = append(c.found, slices.DeleteFunc(all, func(err error) bool { return err == nil })...)
 	if c.counted.CertificateBytes != c.counters.CertificateBytes {
 		c.found = append(c.found, record.Damaged(record.BucketCertificates,
 			"its certificates have %d bytes where the counters say %d", c.counted.CertificateBytes,
