@@ -200,11 +200,7 @@ func (g *Guard) Reload() {
 func (g *Guard) sweep() {
 	g.mu.Lock()
 	list := slices.Collect(maps.Keys(g.callers))
-	for id, a := range g.accounts {
-		if a.idle() {
-			delete(g.accounts, id)
-		}
-	}
+	maps.DeleteFunc(g.accounts, func(_ identity.Identity, a *account) bool { return a.idle() })
 	g.mu.Unlock()
 	for _, p := range list {
 		if r := p.judge(); r != nil {
