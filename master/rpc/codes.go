@@ -55,9 +55,7 @@ func coded(log *slog.Logger, method string, err error) error {
 	if errors.Is(err, io.EOF) {
 		return status.Error(codes.InvalidArgument, "the stream ended before its first message")
 	}
-	if log != nil {
-		log.Error("call failed", "method", method, "error", err)
-	}
+	log.Error("call failed", "method", method, "error", err)
 	return status.Error(codes.Internal, err.Error())
 }
 

@@ -136,7 +136,7 @@ func (p *pipe[In, Out]) serve(handler func() error) {
 	go func() {
 		err := handler()
 		p.cancel() // as gRPC does
-		p.ended <- coded(nil, "", err)
+		p.ended <- coded(slog.New(slog.DiscardHandler), "", err)
 	}()
 }
 
@@ -318,7 +318,7 @@ func call[Req, Resp any](r *rig, handler func(context.Context, Req) (Resp, error
 	done := make(chan answer, 1)
 	go func() {
 		resp, err := handler(ctx, req)
-		done <- answer{resp, coded(nil, "", err)}
+		done <- answer{resp, coded(slog.New(slog.DiscardHandler), "", err)}
 	}()
 	a := <-done
 	r.checkEnd(a.err)

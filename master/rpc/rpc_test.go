@@ -1170,7 +1170,7 @@ func TestSlowWorker(t *testing.T) {
 		}
 	}
 	<-l.Ended
-	wantCode(t, coded(nil, "", l.Err()), codes.ResourceExhausted, "does not read")
+	wantCode(t, coded(slog.New(slog.DiscardHandler), "", l.Err()), codes.ResourceExhausted, "does not read")
 }
 
 func TestSameNameTakesOver(t *testing.T) {
