@@ -126,26 +126,14 @@ func (s *Store) Quarantine(q trust.Quarantine) error {
 	return during("quarantine", err)
 }
 
-var errNotThere = errors.New("not there")
-
 // Release removes a party's quarantine and standing; neither need exist. Errors as of Commit.
 func (s *Store) Release(p trust.Party) error {
 	key, standing := kindQuarantine.key(p), kindStanding.key(p)
 	err := s.do(&request{records: 2, bytes: int64(len(key) + len(standing)),
-		check: func(tx *bbolt.Tx, _ *record.Counters) error {
-			if meta := metaOf(tx); meta.Get(key) == nil && meta.Get(standing) == nil {
-				return errNotThere
-			}
-			return nil
-		},
 		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
 			meta := metaOf(tx)
 			return errors.Join(meta.Delete(key), meta.Delete(standing))
-		},
-	})
-	if errors.Is(err, errNotThere) {
-		return nil
-	}
+		}})
 	return during("release from quarantine", err)
 }
 
