@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -76,10 +77,9 @@ func (t *Tree) revive(w *worker, id LeaseID) *lease {
 		return nil
 	}
 	n.Lease = uint64(id)
-	order := func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) }
-	i, _ := slices.BinarySearchFunc(w.leases, id, order)
+	i, _ := slices.BinarySearchFunc(w.leases, id, byID)
 	w.leases = slices.Insert(w.leases, i, l)
-	i, _ = slices.BinarySearchFunc(t.running, id, order)
+	i, _ = slices.BinarySearchFunc(t.running, id, byID)
 	t.running = slices.Insert(t.running, i, l)
 	t.leases[id] = l
 	t.promised = graph.Plus(t.promised, l.left())
@@ -91,6 +91,9 @@ func (t *Tree) revive(w *worker, id LeaseID) *lease {
 	t.graph.Reclass(n)
 	return l
 }
+
+// byID is the order of the leases of the tree, and of those of a worker: that in which they were granted.
+func byID(l *lease, id LeaseID) int { return cmp.Compare(l.id, id) }
 
 // leaseAt returns the lease of a node, or nil.
 func (t *Tree) leaseAt(n *graph.Node) *lease { return t.leases[LeaseID(n.Lease)] }
@@ -148,8 +151,7 @@ func (t *Tree) end(l *lease, nodes uint64) {
 	delete(t.leases, l.id)
 	same := func(o *lease) bool { return o == l }
 	w.leases = slices.DeleteFunc(w.leases, same)
-	i, _ := slices.BinarySearchFunc(t.running, l.id,
-		func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
+	i, _ := slices.BinarySearchFunc(t.running, l.id, byID)
 	t.running = slices.Delete(t.running, i, i+1)
 	t.promised -= l.left()
 	t.charge(l, nodes)
