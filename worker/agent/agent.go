@@ -93,7 +93,7 @@ func (a *agent) run(ctx context.Context) error {
 		case <-timer.C:
 			ev = Tick{}
 		case err := <-a.failed:
-			return fmt.Errorf("%w: %w", errEngine, err)
+			return fmt.Errorf("engine: %w", err)
 		case ev = <-a.engine:
 			a.freed(ev)
 		case ev = <-told:
@@ -151,7 +151,7 @@ func (a *agent) step(ctx context.Context, ev Event) (over bool, err error) {
 			return true, e.Err
 		}
 		if err != nil {
-			return true, fmt.Errorf("%w: %w", errEngine, err)
+			return true, fmt.Errorf("engine: %w", err)
 		}
 	}
 	// The other effects of the step came first; now the machine hears of the end that it asked for.

@@ -113,8 +113,6 @@ const sayAgain = 10 * time.Minute
 var (
 	// errLost says that the stream to the master broke; it is opened anew.
 	errLost = errors.New("connection to the master lost")
-	// errEngine is wrapped by the errors of engines.
-	errEngine = errors.New("engine")
 	// errOver ends the machine in order.
 	errOver = errors.New("over")
 )
