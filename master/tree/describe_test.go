@@ -6,6 +6,7 @@ import (
 
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // Describe returns a picture of the tree for goldens: the
@@ -85,7 +86,7 @@ func (t *Tree) text(k amazons.Key) string {
 		return graph.NameOf(k)
 	}
 	colour := t.cfg.Root.ToMove
-	if (graph.LayerOf(k)-t.graph.Root.Layer)%2 == 1 {
+	if (proof.Arrows(k)-int(t.graph.Root.Layer))%2 == 1 {
 		colour = colour.Other()
 	}
 	return amazons.PositionOf(t.cfg.Root.Board, s, colour).String()

@@ -23,7 +23,7 @@ func (g *Graph) Flaw(f proof.Fact) string {
 	if s.CanonicalKey(g.board) != f.Key {
 		return "its key is not canonical"
 	}
-	if LayerOf(f.Key) < g.Root.Layer {
+	if proof.Arrows(f.Key) < int(g.Root.Layer) {
 		return "its position cannot come after the root"
 	}
 	return ""

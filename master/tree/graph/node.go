@@ -2,10 +2,10 @@ package graph
 
 import (
 	"fmt"
-	"math/bits"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // Node is one position of the graph. A derived field follows from the rest of the graph and is kept up
@@ -132,14 +132,11 @@ func (n *Node) Verdict() eval.Verdict {
 	return eval.Lost
 }
 
-// LayerOf returns the number of burnt squares of a key: those in both halves.
-func LayerOf(k amazons.Key) uint8 { return uint8(bits.OnesCount64(k.A & k.B)) }
-
 // add makes the node of a position that is not yet in the graph. It is solved at once if the side to
 // move has no move or a fact is known.
 func (g *Graph) add(k amazons.Key, canMove bool) *Node {
 	n := g.index.add(k)
-	n.Layer, n.Class, n.Use = LayerOf(k), Open, 1
+	n.Layer, n.Class, n.Use = uint8(proof.Arrows(k)), Open, 1
 	n.Phi, n.Delta, n.LeafPhi, n.LeafDelta = 1, 1, 1, 1
 	n.parents = n.first[:0]
 	if !canMove {
