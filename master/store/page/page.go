@@ -160,12 +160,11 @@ func (m *Image) mark(first, n uint64) error {
 		}
 		m.seen[id/64] |= 1 << (id % 64)
 	}
-	if before := m.done; before/4096 != (before+n)/4096 {
-		if m.Progress != nil {
-			m.Progress("pages", int64(before+n), int64(m.High))
-		}
-	}
+	before := m.done
 	m.done += n
+	if m.Progress != nil && before/4096 != m.done/4096 {
+		m.Progress("pages", int64(m.done), int64(m.High))
+	}
 	return nil
 }
 
