@@ -31,14 +31,9 @@ func storeCommand() *cobra.Command {
 // watched runs f with a status line that says how far it is, until a signal ends it, and returns
 // what f returns, with the seconds that it took.
 func watched[T any](ctx context.Context, c *cobra.Command, f func(store.Progress) (T, error)) (T, float64, error) {
-	var text atomic.Pointer[string]
-	line := cli.NewStatusLine(c.ErrOrStderr())
-	hide := line.Show(ctx, func() string {
-		if t := text.Load(); t != nil {
-			return *t
-		}
-		return "opening"
-	})
+	var text atomic.Value
+	text.Store("opening")
+	hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string { return text.Load().(string) })
 	defer hide()
 	began, last := time.Now(), time.Time{}
 	result, err := f(func(part string, done, total int64) {
@@ -50,7 +45,7 @@ func watched[T any](ctx context.Context, c *cobra.Command, f func(store.Progress
 		if total > 0 {
 			t += fmt.Sprintf(" of %s (%d %%)", count(uint64(total)), min(100, done*100/total))
 		}
-		text.Store(&t)
+		text.Store(t)
 	})
 	// Work that is done in spite of a signal is not thrown away: a result without an error stays one.
 	if ctx.Err() != nil && err != nil {
