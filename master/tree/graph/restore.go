@@ -101,11 +101,10 @@ func (g *Graph) Restore(all []Record) error {
 // RestoreFacts puts facts into a graph that has only a root, before Restore. It returns those that are
 // new, in the order of their keys.
 func (g *Graph) RestoreFacts(facts []proof.Fact) (entered []proof.Fact, err error) {
-	facts = slices.Clone(facts)
-	slices.SortFunc(facts, func(a, b proof.Fact) int {
+	sorted := slices.SortedFunc(slices.Values(facts), func(a, b proof.Fact) int {
 		return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Verdict, b.Verdict))
 	})
-	for _, f := range facts {
+	for _, f := range sorted {
 		if why := g.Flaw(f); why != "" {
 			return nil, fmt.Errorf("%w: fact about %s: %s", ErrRecords, NameOf(f.Key), why)
 		}
