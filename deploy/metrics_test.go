@@ -40,7 +40,7 @@ func registered(t *testing.T) series {
 	if err := authority.Close(); err != nil {
 		t.Fatal(err)
 	}
-	files, err := identity.OpenMaster(folder)
+	files, err := identity.Open(folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}

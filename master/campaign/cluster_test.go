@@ -31,7 +31,7 @@ import (
 // connect dials a master with the certificate in a folder.
 func connect(t *testing.T, address, folder string, role identity.Role) *grpc.ClientConn {
 	t.Helper()
-	files, err := identity.OpenClient(folder, role)
+	files, err := identity.Open(folder, role)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestRevokedCertificate(t *testing.T) {
 		return out.Folder
 	}
 	issue(identity.Master, "master", "127.0.0.1")
-	files, err := identity.OpenMaster(folder)
+	files, err := identity.Open(folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestRevokedCertificate(t *testing.T) {
 	all.Go(func() { _ = site.Serve(watching, tls.NewListener(pages, guard.PagesTLS())) })
 	browser := func(role identity.Role, folder string) *http.Client {
 		t.Helper()
-		files, err := identity.OpenClient(folder, role)
+		files, err := identity.Open(folder, role)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -434,14 +434,14 @@ func TestRevokedInVirtualTime(t *testing.T) {
 			return out.Folder
 		}
 		issue(identity.Master, "master", "master")
-		files, err := identity.OpenMaster(folder)
+		files, err := identity.Open(folder, identity.Master)
 		if err != nil {
 			v.t.Fatal(err)
 		}
 		refused := v.certify(files)
 		enter := func(folder string) grpccredentials.TransportCredentials {
 			v.t.Helper()
-			files, err := identity.OpenClient(folder, identity.Worker)
+			files, err := identity.Open(folder, identity.Worker)
 			if err != nil {
 				v.t.Fatal(err)
 			}

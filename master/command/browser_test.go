@@ -481,7 +481,7 @@ func TestOperatorInBrowser(t *testing.T) {
 		Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
-	files, err := identity.OpenMaster(folder)
+	files, err := identity.Open(folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}

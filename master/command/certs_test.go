@@ -52,7 +52,7 @@ func TestReadyWithoutCredential(t *testing.T) {
 		Hosts: []string{"127.0.0.1"}, Lifetime: 2 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	files, err := identity.OpenMaster(folder)
+	files, err := identity.Open(folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	}
 	switch {
 	case r.credentials != "":
-		files, err := identity.OpenClient(r.credentials, identity.Operator)
+		files, err := identity.Open(r.credentials, identity.Operator)
 		if err != nil {
 			return nil, nil, cli.Usagef("--credentials %s: %w", r.credentials, err)
 		}

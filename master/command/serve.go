@@ -218,7 +218,7 @@ func (f *serveFlags) guard(registry *prometheus.Registry, log *slog.Logger) (*ac
 	if f.credentials == "" {
 		return nil, nil
 	}
-	files, err := identity.OpenMaster(f.credentials)
+	files, err := identity.Open(f.credentials, identity.Master)
 	if err != nil {
 		return nil, cli.Usagef("--credentials %s: %w", f.credentials, err)
 	}

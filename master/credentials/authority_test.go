@@ -58,7 +58,7 @@ func TestIssued(t *testing.T) {
 		{Identity: operator("me"), Lifetime: 100 * 365 * 24 * time.Hour},
 	} {
 		out := issue(t, a, r)
-		files, err := identity.OpenClient(out.Folder, r.Identity.Role)
+		files, err := identity.Open(out.Folder, r.Identity.Role)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestIssued(t *testing.T) {
 			t.Errorf("%v: serial number %s", r.Identity, out.Serial)
 		}
 	}
-	files, err := identity.OpenMaster(a.folder)
+	files, err := identity.Open(a.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestRenewAndRevoke(t *testing.T) {
 	first := issue(t, a, Request{Identity: worker("w1")})
 	second := issue(t, a, Request{Identity: worker("w1"), Renew: true})
 	other := issue(t, a, Request{Identity: worker("w2")})
-	files, err := identity.OpenMaster(a.folder)
+	files, err := identity.Open(a.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestReload(t *testing.T) {
 		good[name] = read(a.folder, name)
 	}
 	older := read(stranger.folder, identity.RevokedFile)
-	files, err := identity.OpenMaster(a.folder)
+	files, err := identity.Open(a.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestReload(t *testing.T) {
 		if files.Current() != before {
 			t.Errorf("%s: taken", name)
 		}
-		if _, err := identity.OpenMaster(a.folder); !errors.Is(err, identity.ErrFiles) {
+		if _, err := identity.Open(a.folder, identity.Master); !errors.Is(err, identity.ErrFiles) {
 			t.Errorf("%s: a master starts with it: %v", name, err)
 		}
 		if err := os.WriteFile(path, good[c.file], 0o600); err != nil {
@@ -364,7 +364,7 @@ func TestOlderList(t *testing.T) {
 	if _, err := a.Revoke("w1"); err != nil {
 		t.Fatal(err)
 	}
-	files, err := identity.OpenMaster(a.folder)
+	files, err := identity.Open(a.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,12 +392,12 @@ func TestNextAuthority(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := identity.OpenMaster(a.folder)
+	files, err := identity.Open(a.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
 	bundle := issue(t, next, Request{Identity: worker("w1")})
-	client, err := identity.OpenClient(bundle.Folder, identity.Worker)
+	client, err := identity.Open(bundle.Folder, identity.Worker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,7 +452,7 @@ func TestExpiredBundle(t *testing.T) {
 	a := authorityAt(t, func() time.Time { return time.Now().Add(-2 * time.Hour) })
 	for _, id := range []identity.Identity{worker("w1"), operator("me")} {
 		out := issue(t, a, Request{Identity: id, Lifetime: time.Hour})
-		if _, err := identity.OpenClient(out.Folder, id.Role); !errors.Is(err, identity.ErrFiles) ||
+		if _, err := identity.Open(out.Folder, id.Role); !errors.Is(err, identity.ErrFiles) ||
 			!strings.Contains(err.Error(), "expired on") {
 			t.Errorf("%v: %v", id, err)
 		}
@@ -464,7 +464,7 @@ func TestExpiredBundle(t *testing.T) {
 func TestDates(t *testing.T) {
 	shift := -3 * time.Hour // the authority is that old
 	a := authorityAt(t, func() time.Time { return time.Now().Add(shift) })
-	files, err := identity.OpenMaster(a.folder)
+	files, err := identity.Open(a.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func TestDates(t *testing.T) {
 	}
 	bad := issue(t, a, Request{Identity: worker("bad")})
 	comes(-2*time.Hour, time.Hour, "expired on")
-	if _, err := identity.OpenMaster(a.folder); !errors.Is(err, identity.ErrFiles) {
+	if _, err := identity.Open(a.folder, identity.Master); !errors.Is(err, identity.ErrFiles) {
 		t.Errorf("a program begins with it: %v", err)
 	}
 	if _, err := a.Revoke("bad"); err != nil {

@@ -71,11 +71,7 @@ func FuzzFolder(f *testing.F) {
 		}()
 		fuzzing.Within(t, 10*time.Second, 64<<20, func() {
 			for _, role := range []identity.Role{identity.Master, identity.Worker, identity.Operator} {
-				read := func() (*identity.Files, error) { return identity.OpenClient(folder, role) }
-				if role == identity.Master {
-					read = func() (*identity.Files, error) { return identity.OpenMaster(folder) }
-				}
-				got, err := read()
+				got, err := identity.Open(folder, role)
 				if err != nil {
 					if !errors.Is(err, identity.ErrFiles) {
 						t.Fatalf("an error of another kind: %v", err)

@@ -82,7 +82,7 @@ func TestHandOver(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		files, err := identity.OpenClient(folder, identity.Worker)
+		files, err := identity.Open(folder, identity.Worker)
 		if err != nil {
 			t.Fatal(err)
 		}

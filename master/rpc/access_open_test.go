@@ -235,7 +235,7 @@ func TestClientReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, access.Limits{})
 		folder := c.member(identity.Operator, "me", 12*time.Hour)
-		files, err := identity.OpenClient(folder, identity.Operator)
+		files, err := identity.Open(folder, identity.Operator)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,7 @@ func startCluster(t testing.TB, inMemory bool, limits access.Limits) *cluster {
 	c.authority = newAuthority(t, c.folder, 2*time.Hour)
 	c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
 		Hosts: []string{"127.0.0.1"}})
-	files, err := identity.OpenMaster(c.folder)
+	files, err := identity.Open(c.folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +516,7 @@ func TestGuardSettings(t *testing.T) {
 		Name: "master"}, Hosts: []string{"h"}}); err != nil {
 		t.Fatal(err)
 	}
-	files, err := identity.OpenMaster(folder)
+	files, err := identity.Open(folder, identity.Master)
 	if err != nil {
 		t.Fatal(err)
 	}

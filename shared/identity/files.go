@@ -66,18 +66,12 @@ type Files struct {
 	again time.Time         // the credential read last is good from then on; zero: it is, or never will be
 }
 
-// OpenMaster reads the folder of a master. Errors wrap ErrFiles.
-func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
-
-// OpenClient reads the folder of a worker or an operator. Errors wrap ErrFiles, and ErrRole as well
-// if the credential is for another role.
-func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
-
-// open reads a folder for the first time. Here an expired credential is an error, because a program
-// that starts with one would be refused by everybody. One that is not good yet is none: the clock of a machine may
-// be set after its programs have started. A credential that expires while the program runs is none either: a new one
-// may come into the folder at any time.
-func open(folder string, role Role) (*Files, error) {
+// Open reads the folder of a program with a role for the first time. Errors wrap ErrFiles, and ErrRole as well if the
+// credential is for another role. Here an expired credential is an error, because a program that starts with one would
+// be refused by everybody. One that is not good yet is none: the clock of a machine may be set after its programs have
+// started. A credential that expires while the program runs is none either: a new one may come into the folder at any
+// time.
+func Open(folder string, role Role) (*Files, error) {
 	f := &Files{folder: folder, role: role}
 	if _, err := f.Reload(); err != nil {
 		return nil, err
@@ -222,7 +216,7 @@ func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 	if m.Identity.Role != f.role {
 		return nil, fmt.Errorf("%w: %s is for %v, here the role %s is needed", ErrRole, names[1], m.Identity, f.role)
 	}
-	// An expired credential is not damaged: open and ClientTLS refuse it with the date.
+	// An expired credential is not damaged: Open and ClientTLS refuse it with the date.
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: m.Roots, CurrentTime: leaf.NotAfter,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {

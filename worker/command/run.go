@@ -98,7 +98,7 @@ func (o *runFlags) run(c *cobra.Command) error {
 	}
 	transport, files := insecure.NewCredentials(), (*identity.Files)(nil)
 	if o.credentials != "" {
-		files, err = identity.OpenClient(o.credentials, identity.Worker)
+		files, err = identity.Open(o.credentials, identity.Worker)
 		if err != nil {
 			return cli.Usagef("--credentials %s: %w", o.credentials, err)
 		}

@@ -63,7 +63,7 @@ func (c *client) dial(ctx context.Context) {
 	c.ctx, c.err = ctx, nil
 	security := credentials.TransportCredentials(insecure.NewCredentials())
 	if c.folder != "" {
-		files, err := identity.OpenClient(c.folder, identity.Worker)
+		files, err := identity.Open(c.folder, identity.Worker)
 		if err != nil {
 			c.fail(err)
 			return
