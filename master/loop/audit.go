@@ -13,8 +13,8 @@ type Still struct {
 	Whole *tree.Tree // nil: it was put away
 }
 
-// Still returns what the loop knows of all campaigns, and why nothing can be written, nil if something
-// can. It asks nobody: Run has ended, or waits, as in a test with virtual time.
+// Still returns what the loop knows of all campaigns. full says why the store takes no writes, nil if it takes them.
+// Still reads without a turn of the loop: Run has ended, or waits, as in a test with virtual time.
 func (l *Loop) Still() (all []Still, full error) {
 	views := l.views()
 	for i, c := range l.campaigns() {

@@ -32,7 +32,7 @@ type About struct {
 
 	// ReadRoots reads a certificate of the pool and returns its claims, canonical.
 	ReadRoots func(data []byte) ([]proof.Citation, error)
-	// ReadOutline does that with what proof.Outline says of one.
+	// ReadOutline reads the outline of a certificate (proof.Outline) and returns its claims, canonical.
 	ReadOutline func(outline []byte) ([]proof.Citation, error)
 	// Try has the checker of this machine go over a part that is not in the store yet. Its error wraps ErrFalse
 	// where the part does not hold. nil: no part is checked before it counts.
@@ -42,7 +42,8 @@ type About struct {
 	Recheck func(ctx context.Context, id proof.ID) error
 	// Embedded says that workers are of this process, so that no part is checked before the answer is.
 	Embedded bool
-	// Resting returns the given parts and all that cite what only they prove, and so on.
+	// Resting returns the given parts and all parts that rest on them: those that cite a position which no other
+	// part proves, those that cite these, and so on.
 	Resting func(ctx context.Context, ids []proof.ID) ([]proof.ID, error)
 	// Suspects returns the parts of the pool that nobody has checked, those behind a contradiction first.
 	Suspects func(tree.Contradiction) ([]proof.ID, error)
@@ -67,7 +68,7 @@ func (a *About) Text(k amazons.Key) string {
 type Campaign struct {
 	About
 	Settings
-	Tree *tree.Tree // of one that is over it is put away; see released.go
+	Tree *tree.Tree // put away once the campaign is over; see released.go
 }
 
 // Settings are what an operator changes of a campaign. They are kept in the store.

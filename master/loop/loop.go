@@ -101,10 +101,11 @@ func (l *Loop) Metrics() *Metrics { return l.cfg.Metrics }
 // Heartbeat returns how often a worker is to report.
 func (l *Loop) Heartbeat() time.Duration { return l.cfg.Heartbeat }
 
-// Run owns the trees until every campaign is over, unless Config.Stay: settled and concluded, ended,
-// or stopped by a contradiction or by what Conclude says (the error of the first that is, otherwise
-// nil); until they are drained (ErrDrained), at the node limit (ErrLimit), or until a commit fails
-// (ErrStore) or ctx ends. When it returns, all work streams have been ended. It is called once.
+// Run owns the trees until every campaign is over, unless Config.Stay. A campaign is over when it is settled and
+// concluded, or an operator has ended it, or a contradiction or an error of Conclude has stopped it. Run returns the
+// error that stopped the first of the stopped campaigns, nil if none was stopped. It ends earlier with ErrDrained when
+// it was drained, with ErrLimit at the node limit, with ErrStore when a commit fails, and with ctx. When it returns,
+// all work streams have been ended. It is called once.
 func (l *Loop) Run(ctx context.Context) error {
 	l.started = l.cfg.Now()
 	work, cancel := context.WithCancel(ctx)

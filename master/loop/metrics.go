@@ -18,7 +18,7 @@ var states = []string{StateRunning, StatePaused, StateDraining, StateAssembling,
 
 var verdicts = []string{"open", "won", "lost"}
 
-// Why an upload was ended that did not come: the values of a metric's label.
+// The reasons to end an upload that stops or trickles: the values of a metric's label.
 const (
 	StallIdle = "idle" // nothing came for a while
 	StallSlow = "slow" // it came too slowly on the whole
@@ -174,7 +174,7 @@ func (m *Metrics) Verified(passed bool) {
 	m.verifications.WithLabelValues(result).Inc()
 }
 
-// Stalled counts an upload that was ended because it did not come.
+// Stalled counts an upload that was ended because it stopped (StallIdle) or trickled (StallSlow).
 func (m *Metrics) Stalled(why string) { m.stalled.WithLabelValues(why).Inc() }
 
 // counted is what the counters of a campaign have counted of its tree.

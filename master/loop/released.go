@@ -133,8 +133,8 @@ func (l *Loop) hide() {
 
 // Explore asks the loop about the last position of a way (each after a move from the one before, all of
 // the campaign's board) and its moves. Below positions that are decided it goes on in their
-// certificates. What it costs does not grow with the tree, but where the campaign is over and nobody
-// has explored it for a while: then its tree is read from the store first.
+// certificates. Its cost does not grow with the size of the tree, with one exception: the tree of a campaign that is
+// over, and that nobody has explored for a while, is read from the store first.
 func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (explore.Explored, error) {
 	released := false
 	e, err := ask(ctx, h.loop, func() explore.Explored {

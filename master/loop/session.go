@@ -61,8 +61,8 @@ type Session struct {
 	shortOf amazons.Key // the last of these positions
 }
 
-// Brings reports whether what comes may be of a time before the start of this master: a known worker has no lease as
-// yet, and first brings what waits.
+// Brings reports whether the worker may deliver what it found before this master started: it is known from
+// before and has had no lease of this master.
 func (s *Session) Brings() bool { return s.Known && !s.Leased.Load() }
 
 // Answer is what the loop says to a worker: Lease, News, Cancel, Check, NoWork, Ack, Hold or Finished.
