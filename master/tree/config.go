@@ -46,11 +46,11 @@ type Config struct {
 	// Too small: leases of slow or far workers are lost. Too large: a dead worker's leaf waits.
 	SilentTicks int
 	// Patience is the number of ticks that a lease may take beyond what its budget accounts for at the
-	// speed of its worker (overdue). Then it is cancelled, unless its worker is the only one. A cancelled
-	// lease that goes on for two thirds of it is lost. It is an offence if its worker reports progress in as
-	// many ticks as a third has, after the first third. Default 30. Too small: slow machines
-	// waste their first leases, and slow uploads are refused. Too large: a worker that does not search
-	// holds up the others.
+	// speed of its worker (overdue). Then it is cancelled, unless its worker is the only one. A worker has a
+	// third of Patience to end a cancelled lease (grace). If it reports progress in as many ticks after that, it
+	// commits an offence. After two thirds of Patience the lease is lost in any case. Default 30. Too small: slow
+	// machines waste their first leases, and slow uploads are refused. Too large: a worker that does not
+	// search holds up the others.
 	Patience int
 	// ShortPercent is the part of its budget, in percent, that an open result must have used unless
 	// the master cancelled its lease. Default 50; negative: none. A shorter result is a failed try:

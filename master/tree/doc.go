@@ -39,8 +39,8 @@
 // is likely won, if the child looks worse than the best. So workers spread over the replies
 // of a position that seems lost before they try the second moves of one that
 // seems won. With nothing leased the choice is that of plain proof-number search.
-// What the numbers say of the question itself counts the less the more workers
-// there are: hundreds below one first move would search what is hardly ever needed.
+// The more workers there are, the less the numbers at the root count. Otherwise
+// hundreds of workers would search below one first move, mostly what no proof needs.
 //
 // Where the best free leaf is worth little, work is scarce: what comes back is
 // split at once, and when workers starve, several of the largest leases are called back.
@@ -65,5 +65,5 @@
 //   - pool.go: the campaigns beside this one.
 //   - status.go, config.go, audit.go: what people see, the settings, and the same computed in the plainest way.
 //
-// The numbers themselves are those of package graph, the facts that workers get those of package offers.
+// Package graph computes the numbers, and package offers chooses the facts that workers get.
 package tree

@@ -15,8 +15,8 @@ import (
 // RequestsWithdrawn takes back all requests of a worker: another campaign has work for it.
 type RequestsWithdrawn struct{ Worker string }
 
-// WorkersElsewhere says whether workers of other campaigns would rather search here. While they would,
-// leaves are split as if workers waited.
+// WorkersElsewhere says whether workers that search for other campaigns would be given work here first. While it is
+// true, leaves are split as if workers waited.
 type WorkersElsewhere struct{ Waiting bool }
 
 // PoolFacts brings facts that another campaign of the pool has learned and persisted. Facts that
@@ -93,7 +93,7 @@ func (e TableCleared) String() string { return "table cleared " + e.Worker }
 // comes back.
 func (t *Tree) Idle() NoWorkReason { return t.halted() }
 
-// Free reports whether a leaf could be leased now, or a result checked.
+// Free reports whether there is work to lease now: a free leaf, or a result to check.
 func (t *Tree) Free() bool {
 	return t.halted() == NoReason &&
 		(t.graph.Root.Class != graph.Locked || slices.ContainsFunc(t.unchecked, (*unchecked).waits))
