@@ -66,8 +66,8 @@ import (
 // cannot be made whole.
 var ErrVerification = errors.New("verification failed")
 
-// Options say what campaign it is and where its files are. Zero stands for the default where one is
-// named.
+// Options say which campaign Open opens, where its files are, and the settings of its parts. Zero stands for the
+// default where one is named.
 type Options struct {
 	Root       amazons.Position // of a campaign that the store has to have, among others. Zero: whatever the store has
 	FirstMoves []amazons.Move   // when given, only these are tried; sorted, each once
@@ -86,14 +86,16 @@ type Options struct {
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
 
-	// Store is for the store, and Services for the services: Open fills in where the parts are.
+	// Store has the settings of the store, and Services those of the services. Open fills in where the parts are.
 	Store    store.Options
 	Services rpc.Config
-	// Loop is for the loop. Open fills in the store's file, who keeps campaigns, what was taken back, metrics and log.
+	// Loop has the settings of the loop. Open fills in StoreFile, Campaigns, Retracted, Metrics and Log.
 	Loop loop.Config
-	// Tree is for the tree of each campaign, beside its question; see Options.tree for what depends on the heartbeat.
+	// Tree has the settings of each campaign's tree; Open fills in the question. Options.tree says what depends on the
+	// heartbeat.
 	Tree tree.Config
-	// Results is ResultsPerTick of Tree, but for each second. Default 2,000.
+	// Results is the number of results that the master can handle in a second. Open makes Tree.ResultsPerTick of it.
+	// Default 2,000.
 	Results int
 
 	Registerer prometheus.Registerer // default: nobody reads the metrics

@@ -8,8 +8,8 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// Silence is how many seconds a worker that is connected may say nothing about a lease. It is time, and no
-// count of heartbeats: on a loaded machine these are late.
+// Silence is how many seconds a connected worker may report no progress on a lease. It is given in seconds and not
+// in heartbeats, because heartbeats are late on a loaded machine.
 const Silence = 10
 
 // tree returns the settings of a tree, but for its question. A tick is a heartbeat, 0: the standard, a second.

@@ -106,10 +106,12 @@ func (f *Farm) heal() error {
 	return nil
 }
 
-// Tend removes what nothing needs from the evidence store, now and then, until ctx ends. Strays from before this
-// master stay: they may be parts that a newer copy of the store knows, and "evidence gc" removes them.
-// Each pass notes which part came last, and removes parts that came before the pass of unnamedAge ago. Without the
-// part, the facts would be refused, and later parts of an honest worker would cite what no part proves.
+// Tend removes from the evidence store what nothing needs, every tendEvery, until ctx ends. A part without a record, a
+// stray, is removed after strayAge, if it came since this master started. Older strays stay: they may be parts that a
+// newer copy of the store knows, and "evidence gc" removes them. A part with a record that no fact names is removed
+// after unnamedAge: each pass notes which part came last, and removes those that came before the pass that long ago.
+// If the part were gone when its facts come, they would be refused, and later parts of an honest worker would cite
+// what no part proves.
 func (f *Farm) Tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()

@@ -24,8 +24,8 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// StoreReport says what VerifyStore found. What it says of one campaign is of the first; Campaigns
-// has all.
+// StoreReport says what VerifyStore found. Its own Question and Outcome are those of the first campaign; Campaigns
+// has those of all.
 type StoreReport struct {
 	File string `json:"file"`
 	report.Question
@@ -146,8 +146,8 @@ func needless(s *store.Store) (text string) {
 	return text
 }
 
-// Whole reports whether all that was to be checked has been, of one report and of all campaigns of a store, nil for
-// none. The error is that of checker.Report.Missing, the first there is.
+// Whole reports whether a certificate was checked, and whole: one's, or those of all settled campaigns of a store, or
+// both. Either may be nil. missing is the first error that checker.Report.Missing returns for them.
 func Whole(one *checker.Report, s *StoreReport) (verified bool, missing error) {
 	all := []*checker.Report{one}
 	if s != nil {
