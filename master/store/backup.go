@@ -132,7 +132,7 @@ func (s *Store) copyParts(ctx context.Context, to string, progress Progress) err
 }
 
 // PublishCopy checks a copy of the file of a store, and gives it its name if nothing is wrong. The
-// parts are another matter: the report says how many the copy lacks. Errors: ErrCorrupt, ctx's,
+// copy needs no parts for that: the report says how many it lacks. Errors: ErrCorrupt, ctx's,
 // those of Publish.
 func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, error) {
 	r, err := checkFile(ctx, d.Name(), false, progress)

@@ -220,8 +220,8 @@ func (s *Store) dropPart(id proof.ID) bool {
 	return s.evidence.Remove(id) == nil
 }
 
-// Collect removes the parts without a record that came between two times. Where a record is damaged, nobody
-// knows what is not needed; and of a store that was replaced the parts belong to another one.
+// Collect removes the parts without a record that came between two times. It removes nothing if a record is damaged,
+// which may be that of any part, or if the store was replaced, because its parts belong to the newer store.
 func (s *Store) Collect(since, before time.Time) (parts int, bytes int64, err error) {
 	known := map[proof.ID]bool{}
 	err = s.eachCertificate(func(id proof.ID, c record.Certificate) { known[id] = !c.Dropped })
@@ -289,8 +289,8 @@ func (s *Store) heldFor(campaign uint32, id proof.ID) (c record.Certificate, ok 
 	return c, err == nil && ok && c.Pool == about.Pool, err
 }
 
-// HasCertificate reports whether the store has a whole certificate for the facts of a campaign. The
-// first time it reads it.
+// HasCertificate reports whether the store has a whole certificate for the facts of a campaign. The first call reads
+// all bytes of the certificate.
 func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
 	c, ok, _ := s.heldFor(campaign, id)
 	if !ok || c.Dropped {
@@ -317,7 +317,8 @@ func (s *Store) Certificate(campaign uint32, id [32]byte) ([]byte, error) {
 	return data, nil
 }
 
-// CertificateFor is OpenCertificate for one that is for the facts of a campaign; ErrNoCertificate if it is not.
+// CertificateFor is OpenCertificate with one more condition: it returns ErrNoCertificate for a certificate that is
+// not for the pool of the campaign.
 func (s *Store) CertificateFor(campaign uint32, id [32]byte) (io.ReaderAt, int64, error) {
 	_, ok, err := s.heldFor(campaign, id)
 	if err == nil && !ok {

@@ -17,7 +17,7 @@ import (
 // strays. Two names of stores may have one folder (x and x.db), and a place may be given in the settings.
 
 // EvidenceFolder returns the folder with the parts of the store in a file: NAME.evidence beside NAME.db.
-// A store that a compaction has kept has the parts of the one that replaced it.
+// A store that Compact has kept as NAME.db.old shares the folder of NAME.db, the store that replaced it.
 func EvidenceFolder(file string) string {
 	if path, err := filepath.EvalSymlinks(file); err == nil {
 		file = path
@@ -25,14 +25,14 @@ func EvidenceFolder(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(file, OldSuffix), ".db") + ".evidence"
 }
 
-// Unused returns an error that wraps disk.ErrExists where the folder that a store of this name would have is that of
-// another store, or has parts.
+// Unused returns an error that wraps disk.ErrExists if the EvidenceFolder of path belongs to another store (Apart), or
+// has parts already.
 func Unused(path string) error {
 	return cmp.Or(Apart(path), evidence.Empty(evidence.OpenFolder(EvidenceFolder(path))))
 }
 
-// Apart returns an error that wraps disk.ErrExists where a store with another name would have its parts in the folder
-// of a store with this one.
+// Apart returns an error that wraps disk.ErrExists if there is a store beside path whose parts lie in the same folder
+// as those of a store at path would: two names may have one EvidenceFolder.
 func Apart(path string) error {
 	base := strings.TrimSuffix(EvidenceFolder(path), ".evidence")
 	for _, other := range []string{base, base + ".db"} {
@@ -111,7 +111,8 @@ func (s *Store) Bucket() evidence.Bucket {
 	return b
 }
 
-// OwnsParts returns an error that wraps ErrCorrupt where the parts at the place of the store's are all of another one.
+// OwnsParts returns an error that wraps ErrCorrupt if the store has parts, and in their place lie only parts that it
+// does not know: then these are another store's.
 func (s *Store) OwnsParts() error {
 	known, others := map[proof.ID]bool{}, 0
 	if err := s.eachCertificate(func(id proof.ID, _ record.Certificate) { known[id] = true }); err != nil {
