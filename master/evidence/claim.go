@@ -33,9 +33,9 @@ func Empty(s Store) error {
 	return nil
 }
 
-// Claim makes a place, as Open takes it, that of the parts of a new proof store at a path. The place keeps the path,
-// with the name of the machine. A store that is gone from this machine owns nothing. Errors: disk.ErrExists where
-// parts lie there, or another store owns the place; those of Open and Hold, ErrAway.
+// Claim notes in a place, as Open takes it, that it has the parts of a new proof store, with the path of the store and
+// the name of this machine. A place whose store is gone from this machine may be claimed again. Errors: disk.ErrExists
+// where parts lie there, or another store owns the place; those of Open and Hold, ErrAway.
 func Claim(at, path string) error {
 	s, err := Open(at)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // A [Store] is where they lie: a [Folder] with a file for each part, or a [Bucket], which workers write
 // to and read from by themselves. [Cache] reads parts of any store, and trusts none before it has read
-// it whole. Which parts there should be, and who has verified them, the proof store knows (package
-// store).
+// it whole. The proof store (package store) knows which parts there should be, and who has verified
+// them.
 //
 // # Who may be wrong
 //
@@ -22,9 +22,9 @@
 //
 // Parts in a [Bucket] never pass through the master. It signs an address for each upload, and the
 // worker puts the part there. The master sees the size and the outline that the worker announced.
-// Those who verify a part fetch it by themselves and compare the outline with the part. [ErrAway]
-// is the error that passes: then nothing is known of a part, and nobody may conclude that it is
-// missing.
+// Those who verify a part fetch it by themselves and compare the outline with the part. While the
+// bucket does not answer, calls return [ErrAway]. It says nothing about the part, so no caller may
+// conclude that the part is missing.
 package evidence
 
 import (
@@ -292,7 +292,7 @@ func (f *Folder) Remove(id proof.ID) error {
 // recovered is a folder that the root of a disk has: what a check of the file system found.
 const recovered = "lost+found"
 
-// List implements Store. Files with a dot in front are none of its business, nor is what a disk has at its root.
+// List implements Store. It passes over names that begin with a dot, what file systems keep at their root, and owner.
 func (f *Folder) List() iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
 		for _, sub := range f.folders() {

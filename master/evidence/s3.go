@@ -31,8 +31,8 @@ const (
 	callPatience = 30 * time.Second
 	// readRate is how slowly the bytes of a part may come, in bytes a second.
 	readRate = 32 << 10
-	// AddressLife is how long a worker may use the address that it was given: more than its patience for one
-	// try, less than what gives an intruder time.
+	// AddressLife is how long a presigned address is good. It is longer than a worker waits for one try, and short,
+	// so that a stolen address is soon of no use.
 	AddressLife = 15 * time.Minute
 	// maxObject bounds what is read of a part: more than any that a master takes.
 	maxObject = 1 << 30
