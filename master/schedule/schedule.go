@@ -6,33 +6,34 @@
 // # Whose turn it is
 //
 // The priority is strict: a request goes to the campaign of the highest priority that has a leaf to
-// lease, and a lower one gets what is left over. That is what the operator of a farm expects who
-// puts one question before another; and little is lost by it, because a tree that has no leaf to
-// lease leaves its workers to the others meanwhile. It is told that they would come back
-// (tree.WorkersElsewhere), so it is split as if they waited, and takes as many workers as it can use after a
-// while. Running leases are not cancelled for a campaign of a higher priority: they end within a
-// budget.
+// lease, and a lower one gets what is left over. An operator who puts one question before another
+// expects this. Little work is lost, because a tree without a leaf to lease leaves its workers to
+// the other trees meanwhile. The scheduler tells such a tree that workers would come back
+// (tree.WorkersElsewhere). So the tree splits its leaves as if they waited, and after a while it takes
+// as many workers as it can use. Running leases are not cancelled for a campaign of a higher priority:
+// they end within a budget.
 //
-// Among campaigns of one priority the work, in nodes, is divided as their shares are: a request
-// goes to the one that has had least for its share. A campaign that could not use its share for a
-// while does not get all of it afterwards, see Credit. Where two campaigns are on different
-// boards a worker changes from one to the other only when the difference has grown to that much,
-// because it changes with an empty table.
+// Among campaigns of one priority the work, in nodes, is divided by their shares: a request goes to
+// the campaign with the fewest nodes for each unit of its share. A campaign that could not use its
+// share for a while may catch up at most Credit nodes. A worker changes to a campaign on another
+// board only when the imbalance between the two has grown to Credit, because it begins the other
+// board with an empty table.
 //
 // # Facts
 //
 // Facts are about positions, so they are valid for every campaign of the same board and kind of
-// proof: what one learns closes nodes of the others in the same step. After a contradiction all
-// campaigns that share the facts stand still, since one of these is false and may have been used in any of
-// their trees; campaigns of other boards go on.
+// proof: a fact that one campaign learns closes nodes of the others in the same step. After a contradiction
+// all campaigns of the pool stand still, since one of their shared facts is false, and any of their trees may
+// have used it. Campaigns of other pools go on.
 //
 // # Trust
 //
-// What makes a worker lie, or break, is its owner and its machine and not the question. So its
-// standing (tree.Joined.Party) is that in the farm as a whole: a result that is confirmed in one
-// campaign counts in all, and who is caught is distrusted in all. Otherwise all workers would be
-// new ones to each campaign that is added, and checked while it has the fewest leaves. Each tree
-// samples what it is told itself, so who lies in one campaign alone is caught there.
+// Whether a worker lies or breaks depends on its owner and its machine, and not on the question. So a
+// party (tree.Joined.Party) has one standing in all campaigns: a result that is confirmed in one campaign
+// counts in all, and a party that is caught in one is distrusted in all. Otherwise every party would be
+// new to each campaign that is added, and its results would be checked just while that campaign has the
+// fewest leaves. Each tree still checks a sample of its own results, so a party that lies in one
+// campaign alone is caught there.
 package schedule
 
 import (
@@ -108,7 +109,7 @@ type worker struct {
 	agreed, solved int
 }
 
-// New makes a scheduler without campaigns. Tests give another credit; 0 is Credit.
+// New makes a scheduler without campaigns. credit takes the place of Credit, in nodes; 0 stands for Credit.
 func New(credit uint64) *Scheduler {
 	return &Scheduler{credit: float64(cmp.Or(credit, Credit)), workers: map[string]*worker{}}
 }
@@ -140,9 +141,8 @@ func (s *Scheduler) standing(w *worker) (agreed, solved int) {
 	return max(agreed, w.agreed), max(solved, w.solved)
 }
 
-// Standing returns how many results of a party were confirmed, in all campaigns, and how many
-// positions of its leases it solved in the one where that is most. It is what the campaigns that
-// are there know.
+// Standing returns how many results of a party were confirmed, in all campaigns together, and how many positions
+// of its leases it solved, in the campaign with the most of them. Campaigns that were removed do not count.
 func (s *Scheduler) Standing(party string) (agreed, solved int) {
 	for _, c := range s.all {
 		a, b := c.Tree.Standing(party)
@@ -151,8 +151,8 @@ func (s *Scheduler) Standing(party string) (agreed, solved int) {
 	return agreed, solved
 }
 
-// Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is
-// the caller's again. Workers that wait there wait elsewhere.
+// Remove takes out a campaign that is over and has no lease out. The tree belongs to the caller again. Requests that
+// wait at this campaign are offered to the others.
 func (s *Scheduler) Remove(number uint32) []Effect {
 	c := s.find(number)
 	if c == nil {
@@ -232,10 +232,9 @@ func (s *Scheduler) find(number uint32) *campaign {
 	return nil
 }
 
-// Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects;
-// each tree's Persist comes before what it has to precede. Joined, Left, Ready, Distrusted and Tick
-// are of all campaigns, whatever the number says. What the trees demand together (tree.Tree.Demand)
-// a Tick tells them.
+// Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects; the Persist of each
+// tree comes before its other effects. Joined, Left, Ready, Distrusted and Tick go to all campaigns, whatever the
+// number says. A Tick tells each tree how many results the other trees demand (tree.Tree.Demand).
 func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 	switch e := ev.(type) {
 	case tree.Joined:
