@@ -79,7 +79,7 @@ type Config struct {
 	// AwayTimeout bounds the time without a master after that. Default 24 h.
 	AwayTimeout time.Duration
 	// IdleTimeout is the time without work after which the agent ends as by Drain, so that a rented
-	// machine can go back. It is looked at once a heartbeat. Zero: never.
+	// machine can go back. The agent compares it once a heartbeat. Zero: never.
 	IdleTimeout time.Duration
 	// BackoffMin and BackoffMax bound the pause between two tries to reach the master. The pause
 	// doubles each time, and a random half of it is left out. Defaults 100 ms and 10 s.

@@ -70,8 +70,8 @@ func explainHandshake(err error) error {
 	return err
 }
 
-// IsWrongMaster says whether an error means that whoever answers at the address of the master is not the
-// master of our credential. Before the first connection there is no use in trying again.
+// IsWrongMaster says whether an error means that the master's address is answered by a server which is not the master
+// of our credential. Before the first connection there is no use in trying again.
 func IsWrongMaster(err error) bool {
 	return err != nil && (errors.Is(err, ErrWrongMaster) || strings.HasPrefix(Reason(err), wrongMaster))
 }

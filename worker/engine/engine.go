@@ -293,7 +293,7 @@ func (e *Engine) doubt(why error) {
 	e.doubts = true
 }
 
-// Learn adds facts that others have proved, who keep the evidence. Facts of another board are passed
+// Learn adds facts that others have proved and keep the evidence for. Facts of another board are passed
 // over. Any goroutine may call Learn at any time: a search under way meets the facts in the table.
 func (e *Engine) Learn(facts []proof.Fact) {
 	for _, f := range facts {
@@ -333,7 +333,7 @@ func (e *Engine) remember(f proof.Fact) {
 // Facts with the same number of arrows make one part, which cites what is known, the facts of earlier
 // parts among it. A fact that cannot be proved in time, or that is known, is left out. alive, if
 // given, is called from another goroutine once every ProgressPeriod with progress, and never after
-// Prove has returned. It gives up when it has searched far more nodes than the claims can have needed. The
+// Prove has returned. Prove gives up when it has searched far more nodes than the claims can have needed. The
 // only errors are those of writing.
 func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) (parts []Part, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
