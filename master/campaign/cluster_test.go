@@ -214,7 +214,7 @@ func TestRevokedCertificate(t *testing.T) {
 		t.Errorf("the other worker ended with %v", err)
 	}
 	err = <-ended
-	if r := f.Result(err); err != nil || r.Winner != "first" /* AMAZONS.md */ || !r.Verified {
+	if r := f.Result(err); err != nil || r.Winner != "first" /* README.md */ || !r.Verified {
 		t.Errorf("the campaign ended with %+v, %v", r, err)
 	}
 }

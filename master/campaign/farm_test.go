@@ -67,7 +67,7 @@ func solve(t testing.TB, o Options, drain <-chan struct{}, workers int) (cli.Sol
 
 // TestEmbedded solves with one worker, whose answer is the whole certificate, and with three and a
 // tree that is split early, so that the certificate is put together from many parts and the
-// tree's own entries. The winners are from AMAZONS.md.
+// tree's own entries. The winners are from README.md.
 func TestEmbedded(t *testing.T) {
 	for _, c := range []struct {
 		name, text, winner string
@@ -169,7 +169,7 @@ func TestDrainAndGoOn(t *testing.T) {
 // TestLyingPart holds that a false part of an earlier worker does not become an answer: what it claims is
 // taken back, and the campaign ends right.
 func TestLyingPart(t *testing.T) {
-	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	root := position(t, "4x4") // the second player wins: README.md
 	for _, parts := range []int{1, 2} {
 		o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")}
 		f, err := Open(o)
@@ -219,7 +219,7 @@ func TestLyingPart(t *testing.T) {
 // something else: the error names the part, so that it can be taken back and the campaign goes on. Only in the first
 // case its maker has lied.
 func TestBlameInParts(t *testing.T) {
-	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	root := position(t, "4x4") // the second player wins: README.md
 	for _, verdict := range []eval.Verdict{eval.Won, eval.Lost} {
 		f, err := Open(Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Embedded: true})
 		if err != nil {
@@ -299,7 +299,7 @@ func TestWinningMoveInParts(t *testing.T) {
 // TestPublishDropped publishes a proof with a part that is kept as a digest only. The answer of a campaign may do
 // without the part; a check of the whole proof may not.
 func TestPublishDropped(t *testing.T) {
-	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	root := position(t, "4x4") // the second player wins: README.md
 	f, err := Open(Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
 		Store: store.Options{Digest: true}})
 	if err != nil {

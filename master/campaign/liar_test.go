@@ -216,7 +216,7 @@ func TestOwned(t *testing.T) {
 // itself. Each false part is found, what it claims is taken back, its maker is quarantined, and honest
 // workers finish the campaign with a proof that verifies, in one file and in parts.
 func TestLiars(t *testing.T) {
-	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	root := position(t, "4x4") // the second player wins: README.md
 	for _, liars := range []int{1, 3, 10} {
 		t.Run(fmt.Sprint(liars), func(t *testing.T) {
 			registry := prometheus.NewRegistry()

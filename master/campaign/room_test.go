@@ -40,7 +40,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			return 1 << 40, true
 		}}}, nil, 2)
-	if err != nil || !r.Verified || r.Winner != "first" /* AMAZONS.md */ {
+	if err != nil || !r.Verified || r.Winner != "first" /* README.md */ {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if refused.Load() < 10 {

@@ -38,7 +38,7 @@ import (
 )
 
 // virtualRoot is the campaign of the tests in virtual time: a reply to a first move on 4x5 that
-// takes some 200 nodes. Black wins it, since 4x5 is lost for the first player (AMAZONS.md).
+// takes some 200 nodes. Black wins it, since 4x5 is lost for the first player (README.md).
 const virtualRoot = ".BB./B..B/.W../W..W/.xW. b"
 
 // virtualWinning is a move with which black wins virtualRoot.

@@ -208,7 +208,8 @@ func TestCanonicalAgainstDumb(t *testing.T) {
 }
 
 // TestFixedCounts counts regions up to shifts by their free shapes: a region has as many
-// images as symmetries lead to different ones. The numbers are those of AMAZONS.md.
+// images as symmetries lead to different ones. The numbers are those of the polyplets, A006770 (fixed) and
+// A030222 (free) of the OEIS.
 func TestFixedCounts(t *testing.T) {
 	limit := 8
 	if testing.Short() {

@@ -45,8 +45,8 @@ func parse(t testing.TB, text string) amazons.Position {
 }
 
 // TestStartingPositions solves the boards whose winners are known. The
-// expectations are those of shared/AMAZONS.md, where 4x5 corrects the literature; each was
-// confirmed there by exhaustive search or, for 5x5 and 4x6, by the papers.
+// expectations are those of README.md, where 4x5 corrects the literature; each was
+// confirmed by exhaustive search or, for 5x5 and 4x6, by the papers.
 func TestStartingPositions(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		table := newTable(t, 64<<20)
@@ -67,7 +67,7 @@ func TestStartingPositions(t *testing.T) {
 	}
 }
 
-// TestOneThreadIsDeterministic holds invariant 5 of the design: the node count is the signature of
+// TestOneThreadIsDeterministic holds what "worker bench" rests on: the node count is the signature of
 // a build.
 func TestOneThreadIsDeterministic(t *testing.T) {
 	if testing.Short() {

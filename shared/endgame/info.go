@@ -8,9 +8,8 @@ import (
 	"amazonsfarm/shared/area"
 )
 
-// Defect is a row of the table of seed 004, "Storing chambers efficiently", about regions of one
-// number of squares with one queen. The defect is the number of empty squares that the queen cannot
-// use.
+// Defect is a row of the table of defective territories, about regions of one number of squares with one queen. A
+// region is an 8-connected set of squares. The defect is the number of empty squares that the queen cannot use.
 type Defect struct {
 	Squares int   `json:"squares"`
 	Shapes  int   `json:"shapes"`  // regions up to symmetry

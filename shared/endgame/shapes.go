@@ -12,7 +12,7 @@ type Set = amazons.Set
 
 // grow returns the canonical shapes with one square more than the given ones, in increasing order.
 // Together they are all 8-connected sets of squares of the 8x8 grid, up to shifts and the 8
-// symmetries (seed 004's free regions, as far as they fit the grid).
+// symmetries.
 func grow(shapes []Set) []Set {
 	if len(shapes) == 0 {
 		return []Set{1}

@@ -3,8 +3,8 @@ package endgame
 import "testing"
 
 // TestShapeCounts counts the free and the fixed regions, and those of 9 and 10 squares that fit on
-// the 8x8 grid. The numbers up to 8 are those of seed 004 (up to 7 squares) and AMAZONS.md; those
-// of 9 and 10 have been found here only.
+// the 8x8 grid. Regions are polyplets: the numbers up to 8 squares are those of A006770 of the OEIS;
+// those of 9 and 10 have been found here only.
 func TestShapeCounts(t *testing.T) {
 	limit := 9
 	if !testing.Short() {

@@ -155,8 +155,8 @@ func TestBlockersHold(t *testing.T) {
 	}
 }
 
-// TestDefects is the table of seed 004: one queen in a region of up to 7 squares has a defect of 3 at
-// most, and 1,138 regions have a defect somewhere.
+// TestDefects compares with an earlier database of others: one queen in a region of up to 7 squares has a
+// defect of 3 at most, and 1,138 regions have a defect somewhere.
 func TestDefects(t *testing.T) {
 	db := database(t)
 	rows, err := db.Defects()
