@@ -524,11 +524,9 @@ func (s *Scheduler) want() {
 		wanted := false
 		if c.Tree.Idle() == tree.NoReason && !c.Tree.Free() {
 			behind := s.lead(c)-c.had() >= s.credit/float64(c.Share)
-			for _, o := range s.all {
-				if o != c && o.Tree.Leased() > 0 && (o.Priority < c.Priority || o.Priority == c.Priority && behind) {
-					wanted = true
-				}
-			}
+			wanted = slices.ContainsFunc(s.all, func(o *campaign) bool {
+				return o != c && o.Tree.Leased() > 0 && (o.Priority < c.Priority || o.Priority == c.Priority && behind)
+			})
 		}
 		if wanted != c.wanted {
 			c.wanted = wanted
