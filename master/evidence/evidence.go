@@ -305,12 +305,10 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 				id, named := proof.ParseID(e.Name())
 				info, gone := e.Info()
 				switch {
-				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
-					continue
-				case e.IsDir() && e.Name() == recovered, sub.path == f.root && e.Name() == claimName:
-					continue
-				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
-					strings.Trim(e.Name(), "0123456789abcdef") == "":
+				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist),
+					e.IsDir() && e.Name() == recovered, sub.path == f.root && e.Name() == claimName,
+					sub.path == f.root && e.IsDir() && len(e.Name()) == 2 &&
+						strings.Trim(e.Name(), "0123456789abcdef") == "":
 					continue
 				case !named, f.path(id) != path, !e.Type().IsRegular():
 					if !yield(Part{}, fmt.Errorf("%w; move it away: %s", ErrForeign, path)) {
