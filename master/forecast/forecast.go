@@ -178,7 +178,7 @@ func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint
 		}
 		slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(mean(a.lines), mean(b.lines)) })
 	}
-	return nil, fmt.Errorf("%w: no move is open", ErrNodes)
+	return nil, fmt.Errorf("%w: short searches refute every move", ErrNodes)
 }
 
 // mostLines bounds the lines of an estimate. Those of a small question take no more than a few nodes each, and
