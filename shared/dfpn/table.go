@@ -51,7 +51,7 @@ const (
 // memory. Close releases it. Errors wrap ErrTableSize.
 func NewTable(size int64) (*Table, error) {
 	if size < MinTableBytes {
-		return nil, fmt.Errorf("%w: %d bytes: the table needs at least %d (64KiB)", ErrTableSize, size, MinTableBytes)
+		return nil, fmt.Errorf("%w: %d: the table needs at least %d bytes (64KiB)", ErrTableSize, size, MinTableBytes)
 	}
 	if total := memory.Total(); total > 0 && size > total {
 		return nil, fmt.Errorf("%w: %d bytes: this machine has %d bytes of memory; ask for less", ErrTableSize, size,
