@@ -37,16 +37,16 @@ func webExportCommand() *cobra.Command {
   python3 -m http.server --directory site 8000`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
-			var (
-				cert proof.Certificate
-				from string
-				err  error
-			)
+			var cert proof.Certificate
+			var from string
+			var err error
 			hide := showTime(ctx, c, "writing the site")
 			defer hide()
 			switch {
 			case len(args) == 2 && storeGiven(c), len(args) == 1 && store == "":
 				err = errOneProof
+			case len(args) == 2 && isStore(args[1]):
+				err = cli.Usagef("%s is a store: write --store %s", args[1], cli.Quoted(args[1]))
 			case len(args) == 2:
 				from = args[1]
 				cert, err = proof.ReadWhole(ctx, from, proof.OneFilePositions)
