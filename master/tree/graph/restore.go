@@ -145,7 +145,12 @@ func checkRecords(all []Record) error {
 // latest count. Records without a number come first, those nearer to the root before those below. A position that is
 // not in the graph at its turn waits for the next round: after records were lost, numbers may not be in order.
 func (g *Graph) restoreExpansions(all []Record) error {
-	expanded := slices.DeleteFunc(slices.Clone(all), func(r Record) bool { return !r.Expanded })
+	var expanded []Record
+	for _, r := range all {
+		if r.Expanded {
+			expanded = append(expanded, r)
+		}
+	}
 	slices.SortFunc(expanded, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Expansion, b.Expansion), cmp.Compare(proof.Arrows(a.Key), proof.Arrows(b.Key)),
 			a.Key.Compare(b.Key))
