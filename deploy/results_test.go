@@ -11,11 +11,11 @@ import (
 )
 
 // TestNothingIsClaimedUnchecked: the manifests of 6x5 are those that the checker has accepted as a whole,
-// and the page claims as many replies as they prove.
+// and the page claims what they prove: who wins, and as many replies.
 func TestNothingIsClaimedUnchecked(t *testing.T) {
-	refuted, settled, first := map[string]bool{}, 0, ""
+	refuted, settled, first, whole := map[string]bool{}, 0, "", ""
 	for _, folder := range []string{"results/6x5", "results/6x5/E5-E2xF1", "results/6x5/E5-B2xB1",
-		"results/6x5/E5-B2xA1", "results/6x5/B5-D3xE4", "results/6x5/B5-E2xE4", "results/6x5/B1-B4xB3"} {
+		"results/6x5/E5-B2xA1", "results/6x5/B5-D3xE4", "results/6x5/B5-E2xE4", "results/6x5/B1-B4xB3", "results/6x5/whole"} {
 		manifest, err := os.ReadFile(folder + "/6x5.proof")
 		if err != nil {
 			t.Fatal(err)
@@ -40,10 +40,12 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 			t.Errorf("%s: verified %v, %d of %d parts, of %s; the manifest is %x", folder, v.Verified, r.Parts.Checked,
 				r.Parts.Total, r.SHA256, sum)
 		}
-		// The position after the first move has one arrow, and that after a reply has two. Settled positions with more
-		// arrows lie below open replies.
+		// The starting position has no arrow, the position after the first move one, and that after a reply two. Settled
+		// positions with more arrows lie below open replies.
 		for _, r := range v.Report.Roots {
 			switch arrows := strings.Count(r.Position, "x"); {
+			case arrows == 0:
+				whole = r.Winner
 			case arrows == 1:
 				first = r.Winner
 			case arrows == 2 && r.Claim == "win":
@@ -59,8 +61,9 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 	}
 	for _, claim := range []string{fmt.Sprintf("%d of 250 replies are refuted", len(refuted)),
 		fmt.Sprintf("%d settled positions\n  below open replies", settled),
-		map[string]string{"black": "**B1-B4xB3 does not win on 6x5:**"}[first]} {
-		if !strings.Contains(string(page), claim) {
+		map[string]string{"black": "**B1-B4xB3 does not win on 6x5:**"}[first],
+		map[string]string{"white": "**The first player wins 6x5**"}[whole]} {
+		if claim == "" || !strings.Contains(string(page), claim) {
 			t.Errorf("the page does not say: %s", claim)
 		}
 	}
