@@ -1037,8 +1037,13 @@ func TestNews(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	if err := Run(t.Context(), nil, Config{Name: strings.Repeat("x", 129)}); !errors.Is(err, ErrConfig) {
-		t.Error(err)
+	for _, c := range []Config{
+		{Name: strings.Repeat("x", 129)}, {Cores: -1}, {TableBytes: -1}, {MaxWaiting: -1},
+		{AckTimeout: -1},
+	} {
+		if err := Run(t.Context(), nil, c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }
 

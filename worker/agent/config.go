@@ -21,7 +21,7 @@ import (
 
 // Kinds of errors that end [Run].
 var (
-	// ErrConfig is wrapped by the error about a name.
+	// ErrConfig is wrapped by errors about settings.
 	ErrConfig = errors.New("bad agent setting")
 	// ErrWrongMaster says that whoever answers is not the master that the credential is for.
 	ErrWrongMaster = errors.New("not our master")
@@ -36,8 +36,7 @@ var (
 	ErrUndelivered = errors.New("not everything was delivered")
 )
 
-// Config holds the settings of an agent. The zero value is usable. No number and no time is negative but for
-// PrefetchPercent: commands check what people give.
+// Config holds the settings of an agent. The zero value is usable.
 type Config struct {
 	// Name is the worker's name, unique in the farm, 1..128 bytes. Default: host name, process and
 	// a random part. Two workers of one name push each other out of the farm.
@@ -145,9 +144,18 @@ func (c Config) withDefaults() (Config, error) {
 	if c.NewSolver == nil {
 		c.NewSolver = func(c engine.Config) (Solver, error) { return engine.New(c) }
 	}
-	if !farmv1.Printable(c.Name, farmv1.MaxNameBytes) {
+	switch {
+	case !farmv1.Printable(c.Name, farmv1.MaxNameBytes):
 		return c, fmt.Errorf("%w: the name %.128q: a worker's name has 1 to %d printable characters", ErrConfig,
 			c.Name, farmv1.MaxNameBytes)
+	case c.Cores < 0:
+		return c, fmt.Errorf("%w: %d cores", ErrConfig, c.Cores)
+	case c.TableBytes < 0:
+		return c, fmt.Errorf("%w: a table of %d bytes", ErrConfig, c.TableBytes)
+	case c.MaxWaiting < 1 || c.MaxSends < 1:
+		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
+	case min(c.FactsEvery, c.AckTimeout, c.JoinTimeout, c.AwayTimeout, c.IdleTimeout, c.BackoffMin, c.DrainTimeout) < 0:
+		return c, fmt.Errorf("%w: times must not be negative", ErrConfig)
 	}
 	return c, nil
 }
