@@ -410,7 +410,7 @@ func TestWorkerCannotStart(t *testing.T) {
 	defer f.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	err = f.RunEmbedded(ctx, nil, []agent.Config{{Name: "\n"}})
+	err = f.RunEmbedded(ctx, nil, []agent.Config{{Cores: -1}})
 	if !errors.Is(err, agent.ErrConfig) {
 		t.Errorf("ended with %v", err)
 	}
