@@ -15,7 +15,8 @@ import (
 func TestNothingIsClaimedUnchecked(t *testing.T) {
 	refuted, settled, first, whole := map[string]bool{}, 0, "", ""
 	for _, folder := range []string{"results/6x5", "results/6x5/E5-E2xF1", "results/6x5/E5-B2xB1",
-		"results/6x5/E5-B2xA1", "results/6x5/B5-D3xE4", "results/6x5/B5-E2xE4", "results/6x5/B1-B4xB3", "results/6x5/whole"} {
+		"results/6x5/E5-B2xA1", "results/6x5/B5-D3xE4", "results/6x5/B5-E2xE4", "results/6x5/B1-B4xB3",
+		"results/6x5/whole"} {
 		manifest, err := os.ReadFile(folder + "/6x5.proof")
 		if err != nil {
 			t.Fatal(err)
@@ -40,8 +41,8 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 			t.Errorf("%s: verified %v, %d of %d parts, of %s; the manifest is %x", folder, v.Verified, r.Parts.Checked,
 				r.Parts.Total, r.SHA256, sum)
 		}
-		// The starting position has no arrow, the position after the first move one, and that after a reply two. Settled
-		// positions with more arrows lie below open replies.
+		// The starting position has no arrow, the position after the first move one, and that after a reply two.
+		// Settled positions with more arrows lie below open replies.
 		for _, r := range v.Report.Roots {
 			switch arrows := strings.Count(r.Position, "x"); {
 			case arrows == 0:
