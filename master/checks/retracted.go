@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"slices"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -44,10 +45,8 @@ func (r *Retracted) Add(pool uint32, keys []amazons.Key, now time.Time) {
 // Excuses reports whether all that a part cites and no part proves was taken back a short time before the part came, or
 // after that. The maker of such a part did nothing wrong.
 func (r *Retracted) Excuses(pool uint32, lacks []amazons.Key, came time.Time) bool {
-	for _, key := range lacks {
-		if at, known := r.at[claim{pool, key}]; (!known || came.Sub(at) > Excused) && came.After(r.all) {
-			return false
-		}
-	}
-	return len(lacks) > 0
+	return len(lacks) > 0 && !slices.ContainsFunc(lacks, func(key amazons.Key) bool {
+		at, known := r.at[claim{pool, key}]
+		return (!known || came.Sub(at) > Excused) && came.After(r.all)
+	})
 }

@@ -231,10 +231,8 @@ func wireFacts(parts []Part) (facts []*farmv1.Fact) {
 // factOf returns the fact about a position that parts prove, if one does.
 func factOf(parts []Part, k amazons.Key) (proof.Fact, bool) {
 	for _, p := range parts {
-		for _, f := range p.Facts {
-			if f.Key == k {
-				return f, true
-			}
+		if i := slices.IndexFunc(p.Facts, func(f proof.Fact) bool { return f.Key == k }); i >= 0 {
+			return p.Facts[i], true
 		}
 	}
 	return proof.Fact{}, false
