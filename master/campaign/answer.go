@@ -126,6 +126,9 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	r := cli.NewSolveResult(c.root)
 	r.Seconds, r.Store = cmp.Or(c.took, time.Since(c.began)).Seconds(), c.farm.options.StoreFile
 	r.SearchSeconds, r.VerifySeconds = r.Seconds, c.checked.Seconds()
+	if len(c.farm.campaigns) > 1 { // their boards may be the same
+		r.Label = c.about.Name + ": "
+	}
 	if stats, err := c.farm.store.Stats(); err == nil {
 		// Numbers begin at 1 and have no gaps, since no campaign leaves a store.
 		r.Nodes = stats.Campaigns[c.about.Number-1].Nodes

@@ -18,6 +18,7 @@ import (
 type SolveResult struct {
 	MessageType string `json:"message_type"` // "result"; "error" when Error is set
 
+	Label    string `json:"-"`                  // of one of several campaigns: "b1: "; begins String
 	Board    string `json:"board,omitempty"`    // of a starting position: "5x6"
 	Position string `json:"position,omitempty"` // of any other position: its text
 
@@ -128,7 +129,7 @@ func (r SolveResult) WriteJSON(w io.Writer) error {
 // String returns the result in a few lines for people.
 func (r SolveResult) String() string {
 	var s strings.Builder
-	name := cmp.Or(r.Board, r.Position)
+	name := r.Label + cmp.Or(r.Board, r.Position)
 	switch {
 	case r.Error != "":
 		fmt.Fprintf(&s, "%s: %s\n", name, r.Error)
