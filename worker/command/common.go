@@ -142,10 +142,10 @@ func coresFlag(c *cobra.Command, cores *int) {
 // maxLine is more than a line with a position or an area has, in bytes.
 const maxLine = 1 << 16
 
-// readLines reads lines until ctx ends. Of one that is too long it gives the beginning and "…", which is no position
+// readLines reads lines. Of one that is too long it gives the beginning and "…", which is no position
 // and no area.
-func readLines(ctx context.Context, in io.Reader) *bufio.Scanner {
-	scanner, within := bufio.NewScanner(cli.Reader(ctx, in)), false // within a line that is too long
+func readLines(in io.Reader) *bufio.Scanner {
+	scanner, within := bufio.NewScanner(in), false // within a line that is too long
 	scanner.Buffer(make([]byte, maxLine), maxLine)
 	scanner.Split(func(data []byte, end bool) (n int, line []byte, err error) {
 		n, line, err = bufio.ScanLines(data, end)

@@ -89,7 +89,7 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 func (l *lines) read(ctx context.Context, in io.Reader) error {
 	defer close(l.work)
 	defer close(l.order)
-	scanner := readLines(ctx, in)
+	scanner := readLines(cli.Reader(ctx, in))
 	for scanner.Scan() {
 		next := line{lineText(scanner.Text()), make(chan lineAnswer, 1)}
 		if next.text == "" {

@@ -120,7 +120,7 @@ type valuer struct {
 
 // lines answers each line of in.
 func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON bool) error {
-	scan := readLines(ctx, in)
+	scan := readLines(in)
 	all, bad := 0, 0
 	for scan.Scan() && ctx.Err() == nil {
 		text := lineText(scan.Text())

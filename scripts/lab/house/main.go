@@ -41,8 +41,8 @@ const (
 // met. A ceiling rises only with a new feature, or with a guard against wrong answers and lost evidence, in the
 // series that brings it.
 var ceilings = map[string]int{
-	codeFigure:     45_924,
-	allCodeFigure:  52_069,
+	codeFigure:     45_922,
+	allCodeFigure:  52_067,
 	commentsFigure: 15,
 }
 

@@ -102,10 +102,6 @@ type command struct {
 	text    string // what --help or --version asks for, in place of checking
 }
 
-// clearer says what would be right where the package flag only says that a text is no number.
-var clearer = strings.NewReplacer("-cores: parse error", "-cores: write a whole number",
-	"-seed: parse error", "-seed: write a whole number")
-
 // read reads a command line.
 func read(args []string) (c command, err error) {
 	flags := flag.NewFlagSet("amazons-check", flag.ContinueOnError)
@@ -136,7 +132,8 @@ func read(args []string) (c command, err error) {
 			c.text = usage + strings.ReplaceAll(list.String(), "  -", "  --")
 			return c, nil
 		} else if err != nil {
-			return c, errors.New(clearer.Replace(err.Error()))
+			// Package flag only says that a text is no number.
+			return c, errors.New(strings.Replace(err.Error(), "parse error", "write a whole number", 1))
 		}
 		// Parse stops at the first file, at "-", and behind "--".
 		if n := len(rest) - flags.NArg(); n > 0 && rest[n-1] == "--" {
